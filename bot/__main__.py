@@ -1,0 +1,1 @@
+"""`python -m bot`, the same as the `askfirst` command."""
