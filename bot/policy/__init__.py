@@ -1,0 +1,1 @@
+"""Decides for each call: run it, ask a person, or refuse. Start reading at `evaluate.py`."""
