@@ -1,4 +1,4 @@
-"""The record of everything: each record's hash covers the one before, so that no line can be changed or cut out."""
+"""The record of everything: each hash covers the record before, so that no line can be changed or cut out."""
 
 import hashlib
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class AuditRecord:
     hash: str
 
 
-def chained(previous: str, seq: int, kind: str, at_us: int, run_id: str | None, body: str) -> str:
+def chained(previous: str, *, seq: int, kind: str, at_us: int, run_id: str | None, body: str) -> str:
     """Return the hash of a record. `body` is the canonical JSON exactly as it is stored."""
     line = f"{previous}\n{seq}\n{kind}\n{at_us}\n{run_id or ''}\n{body}"
     return hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()

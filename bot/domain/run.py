@@ -1,4 +1,4 @@
-"""Where a run stands: the head of its checkpoint. The rest of the checkpoint is the transcript up to `cursor`."""
+"""Where a run stands: the head of its checkpoint. The rest of it is the transcript up to `cursor`."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
