@@ -1,0 +1,357 @@
+"""Every transaction of the store, without I/O: a generator yields queries and is sent their rows.
+
+One text serves both engines: `sqlite.py` runs it inside SQLite's thread, one hop per transaction, and
+`postgres.py` awaits each query. All that happens in one generator commits together or not at all.
+"""
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar
+
+from bot.domain.audit import GENESIS, AuditFact, AuditRecord, body_text, chained
+from bot.domain.decision import Decision, Outcome, Withdrawn
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, LostRace
+from bot.domain.ids import InterruptId, RunId, ThreadId, UserId, WorkerId
+from bot.domain.interrupt import Asked, Interrupt
+from bot.domain.run import FINAL, Head, RunState
+from bot.domain.transcript import Entry, UserText
+from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, SettleResult
+from bot.storage.codec import CANCEL, DECISION, FORMAT, HEAD, INTERRUPT, ITEM, OUTCOME, micros, moment
+
+Row: TypeAlias = Sequence[Any]
+Query: TypeAlias = tuple[str, tuple[Any, ...]]
+T = TypeVar("T")
+Transaction: TypeAlias = Generator[Query, list[Row], T]
+
+#: Kept in columns of their own, so that the database can decide about them.
+_COLUMNS = {"state", "version"}
+#: People see at most this many of anything in one list.
+PAGE = 1000
+
+
+# ── Runs ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def create(change: Change, request_key: str | None) -> Transaction[RunId]:
+    head = change.head
+    if request_key is not None:
+        known = yield "run_by_request", (request_key,)
+        if known:
+            return RunId(known[0][0])
+    at = micros(head.created_at)
+    body = HEAD.write(head, leave_out=_COLUMNS)
+    row = (
+        head.run_id,
+        head.thread.id,
+        head.state,
+        head.version,
+        head.requester,
+        request_key,
+        at,
+        FORMAT,
+        body,
+    )
+    yield "insert_run", row
+    yield from _append(change)
+    return head.run_id
+
+
+def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpoint | Corrupt]:
+    rows = yield "claim_run", (run_id, worker, micros(now))
+    if not rows:
+        known = yield "run", (run_id,)
+        if not known:
+            raise CheckpointNotFound(run_id)
+        raise AlreadyResumed(run_id, known[0][1])
+    try:
+        head = _head(rows[0])
+        transcript = yield from _transcript(head)
+        asked = yield from asked_of(_references(head))
+    except Corrupt as problem:
+        # Returned, not raised: setting the run aside must be committed.
+        yield "quarantine_run", (run_id, micros(now))
+        yield "quarantine_row", ("run", run_id, micros(now), str(problem))
+        return problem
+    return Checkpoint(head=head, transcript=transcript, asked=asked)
+
+
+def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Committed]:
+    head, at = change.head, micros(now)
+    yield from _append(change)
+    for interrupt_id, withdrawn in change.withdrawn:
+        yield "settle_interrupt", (interrupt_id, at, OUTCOME.write(withdrawn))
+    for note_id in change.notes_taken:
+        yield "delete_note", (head.run_id, note_id)
+    if head.state in FINAL:
+        over = Withdrawn(at=now, why=f"the run is {head.state}")
+        yield "withdraw_open", (head.run_id, at, OUTCOME.write(over))
+    body = HEAD.write(head, leave_out=_COLUMNS)
+    rows = yield "save_run", (head.run_id, head.version, worker, head.state, at, FORMAT, body)
+    if not rows:
+        raise LostRace(head.run_id)
+    state, cancel = rows[0]
+    return Committed(state=state, cancel=CANCEL.read(cancel, FORMAT, head.run_id) if cancel else None)
+
+
+def load_head(run_id: RunId) -> Transaction[Head | None]:
+    rows = yield "run", (run_id,)
+    return _head(rows[0]) if rows else None
+
+
+def list_heads(state: RunState | None, limit: int) -> Transaction[tuple[Head, ...]]:
+    """Newest first. A run that does not decode is left out here; claiming it says why."""
+    rows = yield ("list_runs_in", (limit, state)) if state else ("list_runs", (limit,))
+    return tuple(head for row in rows if (head := _head_or_none(row)))
+
+
+def find_run(prefix: str) -> Transaction[tuple[RunId, ...]]:
+    rows = yield "runs_like", (prefix, prefix + "\uffff")
+    return tuple(RunId(row[0]) for row in rows)
+
+
+def last_of_thread(thread: ThreadId) -> Transaction[Head | None]:
+    rows = yield "last_run_of_thread", (thread,)
+    return _head(rows[0]) if rows else None
+
+
+def transcript(run_id: RunId) -> Transaction[list[Entry]]:
+    rows = yield "run", (run_id,)
+    if not rows:
+        raise CheckpointNotFound(run_id)
+    return (yield from _transcript(_head(rows[0])))
+
+
+def request_cancel(run_id: RunId, request: CancelRequest, now: datetime) -> Transaction[RunState]:
+    known = yield "lock_run", (run_id,)
+    if not known:
+        raise CheckpointNotFound(run_id)
+    rows = yield "cancel_run", (run_id, CANCEL.write(request), micros(now))
+    if not rows:
+        raise AlreadyResumed(run_id, known[0][1])
+    over = Withdrawn(at=now, why="the run was cancelled", by=request.by)
+    yield "withdraw_open", (run_id, micros(now), OUTCOME.write(over))
+    return rows[0][0]
+
+
+def cancels(worker: WorkerId) -> Transaction[dict[RunId, CancelRequest]]:
+    rows = yield "cancels_of", (worker,)
+    return {RunId(run_id): CANCEL.read(text, FORMAT, run_id) for run_id, text in rows}
+
+
+def state_counts() -> Transaction[dict[str, int]]:
+    rows = yield "state_counts", ()
+    return {state: count for state, count in rows}
+
+
+# ── Workers ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def heartbeat(worker: WorkerId, now: datetime) -> Transaction[None]:
+    yield "beat", (worker, micros(now))
+
+
+def forget_worker(worker: WorkerId, now: datetime) -> Transaction[None]:
+    """Leave in good order: what this worker still owns is ready for another."""
+    yield "release_runs_of", (worker, micros(now))
+    yield "forget_worker", (worker,)
+
+
+def release_orphans(
+    worker: WorkerId, now: datetime, is_gone: Callable[[WorkerId, datetime | None], bool]
+) -> Transaction[tuple[RunId, ...]]:
+    for owner, seen_at in (yield "owners", ()):
+        if owner != worker and is_gone(WorkerId(owner), moment(seen_at) if seen_at is not None else None):
+            yield "release_runs_of", (owner, micros(now))
+            yield "forget_worker", (owner,)
+    rows = yield "ready_runs", ()
+    return tuple(RunId(row[0]) for row in rows)
+
+
+# ── Interrupts ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(interrupt_id: InterruptId) -> Transaction[Asked | None]:
+    rows = yield "interrupt", (interrupt_id,)
+    return (yield from _asked(rows[0])) if rows else None
+
+
+def asked_of(interrupts: Sequence[InterruptId]) -> Transaction[dict[InterruptId, Asked]]:
+    found: dict[InterruptId, Asked] = {}
+    for interrupt_id in interrupts:
+        known = yield from asked(interrupt_id)
+        if known is not None:
+            found[interrupt_id] = known
+    return found
+
+
+def vote(interrupt_id: InterruptId, decision: Decision, fact: AuditFact) -> Transaction[tuple[Decision, ...]]:
+    rows = yield "interrupt", (interrupt_id,)
+    if not rows or rows[0][2] != "open":
+        return ()
+    yield "insert_vote", (interrupt_id, decision.by, micros(decision.at), FORMAT, DECISION.write(decision))
+    yield from record((fact,))
+    return (yield from _votes(interrupt_id))
+
+
+def settle(
+    interrupt_id: InterruptId, outcome: Outcome, facts: Sequence[AuditFact], successor: Interrupt | None
+) -> Transaction[SettleResult]:
+    rows = yield "interrupt", (interrupt_id,)
+    if not rows:
+        raise CheckpointNotFound(interrupt_id)
+    at = micros(outcome.decision.at if outcome.kind == "decided" else outcome.at)
+    run_id = rows[0][1]
+    yield "lock_run", (run_id,)
+    won = yield "settle_interrupt", (interrupt_id, at, OUTCOME.write(outcome))
+    if won:
+        if successor is not None:
+            yield _insertion(successor)
+        yield from record(facts)
+    woken = (yield "wake_run", (run_id, at)) if won else []
+    now = yield from asked(interrupt_id)
+    if now is None:
+        raise CheckpointNotFound(interrupt_id)
+    return SettleResult(won=bool(won), asked=now, run_ready=bool(woken))
+
+
+def open_interrupts(run_id: RunId | None) -> Transaction[tuple[Asked, ...]]:
+    rows = yield ("open_interrupts_of_run", (run_id,)) if run_id else ("open_interrupts", (PAGE,))
+    return (yield from _all_asked(rows))
+
+
+def interrupts_of_run(run_id: RunId) -> Transaction[tuple[Asked, ...]]:
+    rows = yield "interrupts_of_run", (run_id,)
+    return (yield from _all_asked(rows))
+
+
+def due_interrupts(now: datetime, limit: int) -> Transaction[tuple[Asked, ...]]:
+    rows = yield "due_interrupts", (micros(now), limit)
+    return (yield from _all_asked(rows))
+
+
+# ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def note(run_id: RunId, item: UserText, at: datetime) -> Transaction[None]:
+    yield "insert_note", (run_id, micros(at), item.author, item.text)
+
+
+def notes(run_id: RunId) -> Transaction[tuple[Note, ...]]:
+    rows = yield "notes", (run_id,)
+    return tuple(
+        Note(id=note_id, item=UserText(author=UserId(author), text=text), at=moment(at))
+        for note_id, at, author, text in rows
+    )
+
+
+# ── Audit ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def record(facts: Sequence[AuditFact]) -> Transaction[None]:
+    if not facts:
+        return
+    last = yield "last_audit", ()
+    seq, previous = last[0] if last else (0, GENESIS)
+    for fact in facts:
+        seq += 1
+        at, body = micros(fact.at), body_text(fact)
+        previous = chained(previous, seq=seq, kind=fact.kind, at_us=at, run_id=fact.run_id, body=body)
+        yield "insert_audit", (seq, at, fact.kind, fact.run_id, body, previous)
+
+
+def audit_page(after: int, limit: int) -> Transaction[list[tuple[AuditRecord, int, str]]]:
+    """Return records with the exact time and text their hash was made of."""
+    rows = yield "audit_after", (after, limit)
+    return [_audit(row) for row in rows]
+
+
+def audit_of_run(run_id: RunId) -> Transaction[list[AuditRecord]]:
+    rows = yield "audit_of_run", (run_id,)
+    return [_audit(row)[0] for row in rows]
+
+
+# ── Rows ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _append(change: Change) -> Transaction[None]:
+    run_id = change.head.run_id
+    for entry in change.entries:
+        yield "insert_entry", (run_id, entry.seq, micros(entry.at), FORMAT, ITEM.write(entry.item))
+    for interrupt in change.opened:
+        yield _insertion(interrupt)
+    yield from record(change.facts)
+
+
+def _insertion(interrupt: Interrupt) -> Query:
+    opened, expires = micros(interrupt.opened_at), micros(interrupt.expires_at)
+    body = INTERRUPT.write(interrupt)
+    return "insert_interrupt", (
+        interrupt.id,
+        interrupt.run_id,
+        interrupt.thread_id,
+        opened,
+        expires,
+        FORMAT,
+        body,
+    )
+
+
+def _head(row: Row) -> Head:
+    run_id, state, version, _owner, _updated, format_version, text = row
+    return replace(HEAD.read(text, format_version, run_id), state=state, version=version)
+
+
+def _head_or_none(row: Row) -> Head | None:
+    try:
+        return _head(row)
+    except Corrupt:
+        return None
+
+
+def _transcript(head: Head) -> Transaction[list[Entry]]:
+    """Read a run's entries, and before them those of the runs it continues."""
+    parts = [(head.run_id, head.cursor)]
+    base = head.base
+    while base is not None:
+        parts.append((base.run_id, base.cursor))
+        rows = yield "run", (base.run_id,)
+        base = _head(rows[0]).base if rows else None
+    entries: list[Entry] = []
+    for run_id, cursor in reversed(parts):
+        for seq, at, format_version, text in (yield "entries", (run_id, cursor)):
+            item = ITEM.read(text, format_version, f"{run_id}/{seq}")
+            entries.append(Entry(seq=seq, at=moment(at), item=item))
+    return entries
+
+
+def _references(head: Head) -> list[InterruptId]:
+    found = [call.interrupt for call in head.calls if call.interrupt and call.status == "asking"]
+    return [*found, head.review] if head.review else found
+
+
+def _asked(row: Row) -> Transaction[Asked]:
+    interrupt_id, _run, status, format_version, text, outcome = row
+    interrupt = INTERRUPT.read(text, format_version, interrupt_id)
+    votes = (yield from _votes(interrupt_id)) if interrupt.quorum > 1 else ()
+    ended = OUTCOME.read(outcome, format_version, interrupt_id) if outcome else None
+    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended)
+
+
+def _all_asked(rows: list[Row]) -> Transaction[tuple[Asked, ...]]:
+    found: list[Asked] = []
+    for row in rows:
+        found.append((yield from _asked(row)))  # noqa: PERF401 - a generator expression cannot delegate
+    return tuple(found)
+
+
+def _votes(interrupt_id: InterruptId) -> Transaction[tuple[Decision, ...]]:
+    rows = yield "votes", (interrupt_id,)
+    return tuple(DECISION.read(text, format_version, interrupt_id) for format_version, text in rows)
+
+
+def _audit(row: Row) -> tuple[AuditRecord, int, str]:
+    seq, at, kind, run_id, body, hash_ = row
+    fact = AuditFact(kind=kind, at=moment(at), run_id=run_id, body=json.loads(body))
+    return AuditRecord(seq=seq, fact=fact, hash=hash_), at, body
