@@ -76,6 +76,8 @@ class Decided:
     #: For an option or an edit: what will be executed instead, and what was measured for it.
     planned: Planned | None = None
     impact: Impact | None = None
+    #: Binds the approval to exactly that.
+    digest: str = ""
     kind: Literal["decided"] = "decided"
 
 

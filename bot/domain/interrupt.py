@@ -56,6 +56,8 @@ class Interrupt:
     impact: Impact | None = None
     options: tuple[Option, ...] = ()
     response_schema: JsonObject | None = None
+    #: What is under review, if it is not a single call: the step, its calls, the draft.
+    subject: JsonObject | None = None
     #: The rules that spoke, and the version of the policy they are from.
     rules: tuple[str, ...] = ()
     policy: str = ""

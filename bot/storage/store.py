@@ -35,8 +35,8 @@ class SqlStore:
         self._db = database
         self._is_gone = is_gone
 
-    async def create(self, change: Change, *, request_key: str | None) -> RunId:
-        return await self._db.write(tx.create(change, request_key))
+    async def create(self, change: Change, *, worker: WorkerId | None, request_key: str | None) -> RunId:
+        return await self._db.write(tx.create(change, worker, request_key))
 
     async def claim(self, run_id: RunId, worker: WorkerId, now: datetime) -> Checkpoint:
         found = await self._db.write(tx.claim(run_id, worker, now))
@@ -82,6 +82,9 @@ class SqlStore:
 
     async def cancels(self, worker: WorkerId) -> dict[RunId, CancelRequest]:
         return await self._db.read(tx.cancels(worker))
+
+    async def release(self, run_id: RunId, worker: WorkerId, now: datetime) -> None:
+        await self._db.write(tx.release(run_id, worker, now))
 
     async def heartbeat(self, worker: WorkerId, now: datetime) -> None:
         await self._db.write(tx.heartbeat(worker, now))

@@ -34,26 +34,15 @@ PAGE = 1000
 # ── Runs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def create(change: Change, request_key: str | None) -> Transaction[RunId]:
-    head = change.head
-    if request_key is not None:
-        known = yield "run_by_request", (request_key,)
-        if known:
-            return RunId(known[0][0])
-    at = micros(head.created_at)
+def create(change: Change, worker: WorkerId | None, request_key: str | None) -> Transaction[RunId]:
+    head, at = change.head, micros(change.head.created_at)
     body = HEAD.write(head, leave_out=_COLUMNS)
-    row = (
-        head.run_id,
-        head.thread.id,
-        head.state,
-        head.version,
-        head.requester,
-        request_key,
-        at,
-        FORMAT,
-        body,
-    )
-    yield "insert_run", row
+    who = (worker, head.requester, request_key)
+    row = (head.run_id, head.thread.id, head.state, head.version, *who, at, FORMAT, body)
+    created = yield "insert_run", row
+    if not created:
+        known = yield "run_by_request", (request_key,)
+        return RunId(known[0][0])
     yield from _append(change)
     return head.run_id
 
@@ -91,8 +80,9 @@ def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Commi
     rows = yield "save_run", (head.run_id, head.version, worker, head.state, at, FORMAT, body)
     if not rows:
         raise LostRace(head.run_id)
-    state, cancel = rows[0]
-    return Committed(state=state, cancel=CANCEL.read(cancel, FORMAT, head.run_id) if cancel else None)
+    state, cancel, noted = rows[0]
+    asked_to_stop = CANCEL.read(cancel, FORMAT, head.run_id) if cancel else None
+    return Committed(state=state, cancel=asked_to_stop, noted=bool(noted))
 
 
 def load_head(run_id: RunId) -> Transaction[Head | None]:
@@ -142,7 +132,7 @@ def cancels(worker: WorkerId) -> Transaction[dict[RunId, CancelRequest]]:
 
 def state_counts() -> Transaction[dict[str, int]]:
     rows = yield "state_counts", ()
-    return {state: count for state, count in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 # ── Workers ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,6 +146,10 @@ def forget_worker(worker: WorkerId, now: datetime) -> Transaction[None]:
     """Leave in good order: what this worker still owns is ready for another."""
     yield "release_runs_of", (worker, micros(now))
     yield "forget_worker", (worker,)
+
+
+def release(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[None]:
+    yield "release_run", (run_id, worker, micros(now))
 
 
 def release_orphans(

@@ -3,9 +3,10 @@
 
 -- insert_run --
 -- A request that was seen before (same key) changes no row
-INSERT INTO runs (run_id, thread_id, state, version, requester, request_key, created_at, updated_at, v, head)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)
+INSERT INTO runs (run_id, thread_id, state, version, owner, requester, request_key, created_at, updated_at, v, head)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)
 ON CONFLICT DO NOTHING
+RETURNING run_id
 
 -- run_by_request --
 SELECT run_id FROM runs WHERE request_key = $1
@@ -47,7 +48,7 @@ UPDATE runs SET
   owner = CASE WHEN $4 = 'running' THEN owner ELSE NULL END,
   version = version + 1, updated_at = $5, v = $6, head = $7
 WHERE run_id = $1 AND version = $2 AND owner = $3
-RETURNING state, cancel
+RETURNING state, cancel, EXISTS (SELECT 1 FROM notes WHERE run_id = $1)
 
 -- wake_run --
 -- The last settled interrupt makes a waiting run claimable
@@ -161,6 +162,10 @@ WHERE runs.state = 'running' AND runs.state IN ('ready', 'running')
 -- release_runs_of --
 UPDATE runs SET state = 'ready', owner = NULL, version = version + 1, updated_at = $2
 WHERE owner = $1 AND state = 'running'
+
+-- release_run --
+UPDATE runs SET state = 'ready', owner = NULL, version = version + 1, updated_at = $3
+WHERE run_id = $1 AND owner = $2 AND state = 'running'
 
 -- ready_runs --
 SELECT run_id FROM runs WHERE state = 'ready' AND state IN ('ready', 'running') ORDER BY created_at
