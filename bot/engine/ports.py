@@ -271,6 +271,10 @@ class Store(Protocol):
         """
         ...
 
+    async def due_interrupts(self, now: datetime, *, limit: int = 100) -> tuple[Asked, ...]:
+        """Return open interrupts whose time is over, the most overdue first."""
+        ...
+
     async def record(self, facts: Sequence[AuditFact]) -> None: ...
 
     async def note(self, run_id: RunId, item: UserText, at: datetime) -> None:

@@ -135,7 +135,6 @@ class Runner:
             state="running",
             phase=phase,
             calls=calls,
-            turns=sum(isinstance(entry.item, ModelTurn) for entry in kept),
             base=Base(run_id=run_id, cursor=at),
             scope=head.scope,
         )
@@ -153,7 +152,7 @@ class Runner:
 
 
 def _where(kept: list[Entry]) -> tuple[Phase, tuple[CallState, ...]]:
-    """Where a run stands whose transcript ends so: its open calls are judged anew, settled ones stay settled."""
+    """Where a run stands whose transcript ends so: open calls are judged anew, settled ones stay settled."""
     settled = {entry.item.call_id for entry in kept if isinstance(entry.item, ToolResult)}
     for entry in reversed(kept):
         if isinstance(entry.item, UserText):

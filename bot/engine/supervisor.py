@@ -1,4 +1,4 @@
-"""Owns the tasks that drive runs, keeps this worker's claim on them alive, and takes over from dead workers."""
+"""Owns the tasks that drive runs, keeps this worker's claims alive, and takes over from dead workers."""
 
 import asyncio
 import logging
