@@ -1,0 +1,1 @@
+"""The hands of the agent, behind one gate. Start reading at `tool.py`, then `registry.py`."""

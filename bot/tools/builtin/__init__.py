@@ -1,0 +1,1 @@
+"""The tools that come with Askfirst. `assemble.py` builds them all."""
