@@ -118,8 +118,8 @@ class Head:
     calls: tuple[CallState, ...] = ()
     #: Open or settled review of the current step, if a breakpoint was hit.
     review: InterruptId | None = None
-    #: The step the last review let pass, so that it does not stop there again.
-    passed: str = ""
+    #: The steps that reviews let pass since the last turn, so that it does not stop there again.
+    passed: tuple[str, ...] = ()
     breakpoints: tuple[Breakpoint, ...] = ()
     turns: int = 0
     asked: int = 0

@@ -97,7 +97,10 @@ class Driver:
         self._transcript: list[Entry] = checkpoint.transcript
         self._asked: dict[InterruptId, Asked] = checkpoint.asked
         self._turn = _last_turn(self._transcript)
-        self._unsaved = Moved(head=self._head)
+        #: Moves that are not committed yet.
+        self._unsaved: Moved | None = None
+        self._noted = checkpoint.noted
+        self._cancel = checkpoint.cancel
         self._notes: tuple[Note, ...] = ()
         self._happenings: asyncio.Queue[Happening] = asyncio.Queue()
         self._running: dict[CallId, asyncio.Task[None]] = {}
@@ -117,6 +120,7 @@ class Driver:
         Raises:
             LostRace: another process took the run over; this one has let go of it.
         """
+        self._heed(self._cancel)
         outcome: Outcome | None = None
         async with asyncio.TaskGroup() as group:
             try:
@@ -158,6 +162,7 @@ class Driver:
         await self._flush()
         if self._head.state in FINAL:
             return
+        await self._take_notes()
         request = ModelRequest(
             agent=self._head.agent,
             system=system_prompt(self._head),
@@ -292,8 +297,8 @@ class Driver:
             await self._flush()
 
     async def _park(self) -> Outcome | None:
-        self._unsaved = replace(self._unsaved, head=replace(self._head, state="waiting"))
-        self._head = self._unsaved.head
+        self._head = replace(self._head, state="waiting")
+        self._unsaved = self._unsaved or Moved(head=self._head)
         state = await self._flush()
         return "again" if state == "ready" else "parked"
 
@@ -323,11 +328,13 @@ class Driver:
         for interrupt in moved.opened:
             self._asked[interrupt.id] = Asked(interrupt=interrupt)
         self._head = moved.head
-        self._unsaved = self._unsaved.then(moved)
+        self._unsaved = self._unsaved.then(moved) if self._unsaved else moved
 
     async def _flush(self) -> str:
-        """Commit what has piled up; take notice of requests to stop and of notes."""
+        """Commit what has piled up, if anything; take notice of a request to stop."""
         unsaved = self._unsaved
+        if unsaved is None:
+            return self._head.state
         entries = (
             tuple(self._transcript[len(self._transcript) - len(unsaved.items) :]) if unsaved.items else ()
         )
@@ -340,19 +347,19 @@ class Driver:
         )
         committed = await self._world.store.commit(change, self._world.worker, self._world.clock())
         self._head = replace(self._head, version=self._head.version + 1)
-        self._unsaved = Moved(head=self._head)
-        self._notes = ()
+        self._unsaved, self._notes, self._noted = None, (), committed.noted
         if unsaved.opened:
             await self._show(InterruptsOpened(interrupts=unsaved.opened))
-        if self._head.state == "running":
-            await self._heed(committed.cancel, noted=committed.noted)
+        self._heed(committed.cancel)
         return committed.state
 
-    async def _heed(self, cancel: CancelRequest | None, *, noted: bool) -> None:
-        if cancel is not None:
+    def _heed(self, cancel: CancelRequest | None) -> None:
+        if cancel is not None and self._head.state == "running":
             self._stop_work()
             self._advance(CancelAsked(by=cancel.by, reason=cancel.reason))
-        elif noted and self._head.phase == "model":
+
+    async def _take_notes(self) -> None:
+        if self._noted:
             self._notes = await self._world.store.notes(self._head.run_id)
             self._advance(Noted(texts=tuple(note.item for note in self._notes)))
 

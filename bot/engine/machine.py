@@ -80,7 +80,7 @@ def advance(head: Head, event: Event, *, turn: ModelTurn | None, now: datetime) 
 def _answered(desk: Desk, turn: ModelTurn) -> None:
     desk.items.append(turn)
     desk.turn = turn
-    head = replace(desk.head, turns=desk.head.turns + 1, usage=desk.head.usage + turn.usage)
+    head = replace(desk.head, turns=desk.head.turns + 1, usage=desk.head.usage + turn.usage, passed=())
     desk.head = head
     if ending := _ENDINGS.get(turn.stop):
         desk.end("failed", ending)

@@ -18,6 +18,7 @@ from bot.domain.decision import (
 )
 from bot.domain.ids import CallId, InterruptId, UserId
 from bot.domain.interrupt import Asked, Interrupt
+from bot.domain.tool import Planned
 from bot.domain.transcript import DraftEdited, HumanDecision, UserText
 from bot.engine import wording
 from bot.engine.desk import Desk
@@ -66,23 +67,25 @@ def _call_decided(desk: Desk, interrupt: Interrupt, call_id: CallId, outcome: Ou
 
 
 def _approved(desk: Desk, interrupt: Interrupt, call_id: CallId, outcome: Decided) -> None:
-    answer, by = outcome.decision.answer, outcome.decision.by
     planned = outcome.planned or interrupt.planned
-    notice = ""
-    if isinstance(answer, Edit) and planned:
-        notice = wording.edited(by, planned)
-    elif isinstance(answer, Choose) and outcome.planned:
-        option = interrupt.option(answer.option)
-        notice = wording.option_chosen(by, option.label if option else answer.option, outcome.planned)
+    changed = planned if planned and planned != desk.proposed(call_id) else None
     desk.update(
         call_id,
         status="ready",
         approved=True,
-        planned=planned if planned != desk.proposed(call_id) else None,
+        planned=changed,
         impact=outcome.impact if outcome.planned else interrupt.impact,
         digest=outcome.digest or interrupt.digest,
-        notice=notice,
+        notice=_notice(interrupt, outcome.decision, changed) if changed else "",
     )
+
+
+def _notice(interrupt: Interrupt, decision: Decision, changed: Planned) -> str:
+    """What the model is told about a call that is not the one it proposed."""
+    option = interrupt.option(decision.answer.option) if isinstance(decision.answer, Choose) else None
+    if option is not None:
+        return wording.option_chosen(decision.by, option.label, changed)
+    return wording.edited(decision.by, changed)
 
 
 def _recovered(desk: Desk, call_id: CallId, outcome: Decided) -> None:
@@ -107,7 +110,7 @@ def _time_out(desk: Desk, interrupt: Interrupt) -> None:
 
 def _reviewed(desk: Desk, interrupt: Interrupt, outcome: Outcome) -> None:
     step = str((interrupt.subject or {}).get("step", ""))
-    desk.head = replace(desk.head, review=None, passed=step)
+    desk.head = replace(desk.head, review=None, passed=(*desk.head.passed, step))
     match outcome:
         case Decided(decision=Decision(answer=Reject(reason=reason), by=by)):
             _send_back(desk, by, reason)

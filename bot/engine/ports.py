@@ -185,6 +185,9 @@ class Checkpoint:
     transcript: list[Entry]
     #: The interrupts this head refers to, as they stand.
     asked: dict[InterruptId, Asked] = field(default_factory=dict[InterruptId, Asked])
+    #: Somebody wants it stopped, or wrote something for it.
+    cancel: "CancelRequest | None" = None
+    noted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

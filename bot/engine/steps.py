@@ -101,9 +101,10 @@ def _ids(head: Head, status: str) -> tuple[CallId, ...]:
 
 
 def _breakpoint(head: Head, turn: ModelTurn | None) -> Review | None:
-    for point in head.breakpoints:
+    # What comes after a step comes before what comes before the next.
+    for point in sorted(head.breakpoints, key=lambda point: point.when):
         step = _step_of(point, head, turn)
-        if step and step != head.passed:
+        if step and step not in head.passed:
             return Review(breakpoint=point, step=step)
     return None
 

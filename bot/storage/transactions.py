@@ -54,8 +54,9 @@ def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpo
         if not known:
             raise CheckpointNotFound(run_id)
         raise AlreadyResumed(run_id, known[0][1])
+    *row, cancel, noted = rows[0]
     try:
-        head = _head(rows[0])
+        head = _head(row)
         transcript = yield from _transcript(head)
         asked = yield from asked_of(_references(head))
     except Corrupt as problem:
@@ -63,7 +64,8 @@ def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpo
         yield "quarantine_run", (run_id, micros(now))
         yield "quarantine_row", ("run", run_id, micros(now), str(problem))
         return problem
-    return Checkpoint(head=head, transcript=transcript, asked=asked)
+    asked_to_stop = CANCEL.read(cancel, FORMAT, run_id) if cancel else None
+    return Checkpoint(head=head, transcript=transcript, asked=asked, cancel=asked_to_stop, noted=bool(noted))
 
 
 def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Committed]:

@@ -32,7 +32,8 @@ WHERE thread_id = $1 ORDER BY created_at DESC, run_id DESC LIMIT 1
 -- Of several claims exactly one finds the run ready
 UPDATE runs SET state = 'running', owner = $2, version = version + 1, updated_at = $3
 WHERE run_id = $1 AND state = 'ready'
-RETURNING run_id, state, version, owner, updated_at, v, head
+RETURNING run_id, state, version, owner, updated_at, v, head, cancel,
+  EXISTS (SELECT 1 FROM notes WHERE run_id = $1)
 
 -- lock_run --
 -- Taken first wherever a run and its interrupts change together, so that parking and settling cannot cross
