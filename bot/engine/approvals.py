@@ -18,7 +18,7 @@ from bot.domain.decision import (
     describe,
 )
 from bot.domain.errors import AlreadyDecided, CheckpointNotFound, InvalidAnswer, NotAllowed, Stale
-from bot.domain.ids import InterruptId, RunId
+from bot.domain.ids import InterruptId, RunId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.person import Person
 from bot.domain.run import Head
@@ -26,7 +26,7 @@ from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny
 from bot.engine import answers, questions
 from bot.engine.judge import Judge
-from bot.engine.ports import Clock, Store, Toolbox
+from bot.engine.ports import Checkpoint, Clock, Store, Toolbox
 from bot.engine.rights import objection
 
 
@@ -38,6 +38,8 @@ class Counted:
     run_id: RunId
     #: All interrupts of the run are settled: somebody should claim it.
     run_ready: bool = False
+    #: … and this worker has.
+    checkpoint: Checkpoint | None = None
     #: For a quorum: how many have agreed so far, of how many.
     votes: int = 1
     needed: int = 1
@@ -48,8 +50,12 @@ class Counted:
 class Approvals:
     """The one way to answer an interrupt, for every front."""
 
-    def __init__(self, store: Store, toolbox: Toolbox, judge: Judge, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, toolbox: Toolbox, judge: Judge, clock: Clock, *, worker: WorkerId | None = None
+    ) -> None:
         self._store = store
+        #: Claims the run with the answer that was the last one missing.
+        self._worker = worker
         self._toolbox = toolbox
         self._judge = judge
         self._clock = clock
@@ -121,7 +127,9 @@ class Approvals:
     async def _settle(
         self, asked: Asked, outcome: Outcome, facts: list[AuditFact], successor: Interrupt | None = None
     ) -> Counted:
-        result = await self._store.settle(asked.interrupt.id, outcome, facts, successor=successor)
+        result = await self._store.settle(
+            asked.interrupt.id, outcome, facts, successor=successor, claim_for=self._worker
+        )
         if not result.won:
             raise too_late(result.asked)
         needed = asked.interrupt.quorum
@@ -129,6 +137,7 @@ class Approvals:
             asked=result.asked,
             run_id=asked.interrupt.run_id,
             run_ready=result.run_ready,
+            checkpoint=result.checkpoint,
             votes=needed,
             needed=needed,
             replaced_by=successor.id if successor else None,

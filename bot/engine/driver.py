@@ -189,10 +189,11 @@ class Driver:
     # Calls --------------------------------------------------------------------------------------------
 
     async def _judge(self, calls: Sequence[CallId]) -> None:
-        # The turn is durable before anything is measured: a preview may take long, and tokens cost money.
-        await self._flush()
-        if self._head.state in FINAL:
-            return
+        if any(self._world.toolbox.measures(self._planned(self._state(call)).tool) for call in calls):
+            # The turn is durable before anything is measured: that may take long, and tokens cost money.
+            await self._flush()
+            if self._head.state in FINAL:
+                return
         judge = self._world.judge
         work = [
             judge.judge(self._head, self._proposed(call), self._planned(self._state(call))) for call in calls

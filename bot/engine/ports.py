@@ -124,6 +124,10 @@ class Toolbox(Protocol):
         """Say what is wrong with the arguments, for the model to read; None if they fit."""
         ...
 
+    def measures(self, tool: str) -> bool:
+        """Whether `preview` does any work for this tool."""
+        ...
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         """Measure what a call would do, without doing it. None if the tool cannot tell."""
         ...
@@ -214,6 +218,8 @@ class SettleResult:
     asked: Asked
     #: The run has no open interrupt left and may be claimed.
     run_ready: bool = False
+    #: Set if it was claimed with the same transaction.
+    checkpoint: Checkpoint | None = None
 
 
 class Store(Protocol):
@@ -264,10 +270,12 @@ class Store(Protocol):
         facts: Sequence[AuditFact],
         *,
         successor: Interrupt | None = None,
+        claim_for: WorkerId | None = None,
     ) -> SettleResult:
         """End an open interrupt, or change nothing and tell how it ended. Exactly one caller wins.
 
-        `successor` is opened in the same transaction and takes its place.
+        `successor` is opened in the same transaction and takes its place. If it was the last open interrupt
+        of a waiting run, the run is claimed for `claim_for` at once, or made ready for anybody.
 
         Raises:
             CheckpointNotFound: nobody knows this interrupt.

@@ -89,7 +89,7 @@ class Runner:
 
     def _went_on(self, counted: Counted) -> None:
         if counted.run_ready:
-            self._supervisor.start(counted.run_id)
+            self._supervisor.start(counted.run_id, counted.checkpoint)
         else:
             self._supervisor.nudge(counted.run_id)
 

@@ -31,4 +31,4 @@ def split_script(script: str) -> list[str]:
 
 
 def _without_comments(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--")).strip()

@@ -65,8 +65,9 @@ class SqlStore:
         facts: Sequence[AuditFact],
         *,
         successor: Interrupt | None = None,
+        claim_for: WorkerId | None = None,
     ) -> SettleResult:
-        return await self._db.write(tx.settle(interrupt_id, outcome, facts, successor))
+        return await self._db.write(tx.settle(interrupt_id, outcome, facts, successor, claim_for))
 
     async def record(self, facts: Sequence[AuditFact]) -> None:
         await self._db.write(tx.record(facts))

@@ -53,6 +53,9 @@ def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpo
         known = yield "run", (run_id,)
         if not known:
             raise CheckpointNotFound(run_id)
+        if known[0][1] == "quarantined":
+            why = yield "quarantine_of", (run_id,)
+            return Corrupt(f"run {run_id}", why[0][0] if why else "unknown")
         raise AlreadyResumed(run_id, known[0][1])
     *row, cancel, noted = rows[0]
     try:
@@ -62,7 +65,7 @@ def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpo
     except Corrupt as problem:
         # Returned, not raised: setting the run aside must be committed.
         yield "quarantine_run", (run_id, micros(now))
-        yield "quarantine_row", ("run", run_id, micros(now), str(problem))
+        yield "quarantine_row", ("run", run_id, micros(now), f"{problem.name}: {problem.why}")
         return problem
     asked_to_stop = CANCEL.read(cancel, FORMAT, run_id) if cancel else None
     return Checkpoint(head=head, transcript=transcript, asked=asked, cancel=asked_to_stop, noted=bool(noted))
@@ -192,24 +195,38 @@ def vote(interrupt_id: InterruptId, decision: Decision, fact: AuditFact) -> Tran
 
 
 def settle(
-    interrupt_id: InterruptId, outcome: Outcome, facts: Sequence[AuditFact], successor: Interrupt | None
+    interrupt_id: InterruptId,
+    outcome: Outcome,
+    facts: Sequence[AuditFact],
+    successor: Interrupt | None,
+    claim_for: WorkerId | None,
 ) -> Transaction[SettleResult]:
     rows = yield "interrupt", (interrupt_id,)
     if not rows:
         raise CheckpointNotFound(interrupt_id)
-    at = micros(outcome.decision.at if outcome.kind == "decided" else outcome.at)
-    run_id = rows[0][1]
+    run_id, now = RunId(rows[0][1]), outcome.decision.at if outcome.kind == "decided" else outcome.at
     yield "lock_run", (run_id,)
-    won = yield "settle_interrupt", (interrupt_id, at, OUTCOME.write(outcome))
-    if won:
-        if successor is not None:
-            yield _insertion(successor)
-        yield from record(facts)
-    woken = (yield "wake_run", (run_id, at)) if won else []
-    now = yield from asked(interrupt_id)
-    if now is None:
+    won = yield "settle_interrupt", (interrupt_id, micros(now), OUTCOME.write(outcome))
+    if not won:
+        return SettleResult(won=False, asked=(yield from _known(interrupt_id)))
+    if successor is not None:
+        yield _insertion(successor)
+    yield from record(facts)
+    woken = yield "wake_run", (run_id, micros(now))
+    checkpoint = (yield from claim(run_id, claim_for, now)) if woken and claim_for else None
+    return SettleResult(
+        won=True,
+        asked=(yield from _known(interrupt_id)),
+        run_ready=bool(woken),
+        checkpoint=None if isinstance(checkpoint, Corrupt) else checkpoint,
+    )
+
+
+def _known(interrupt_id: InterruptId) -> Transaction[Asked]:
+    found = yield from asked(interrupt_id)
+    if found is None:
         raise CheckpointNotFound(interrupt_id)
-    return SettleResult(won=bool(won), asked=now, run_ready=bool(woken))
+    return found
 
 
 def open_interrupts(run_id: RunId | None) -> Transaction[tuple[Asked, ...]]:

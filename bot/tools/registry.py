@@ -68,6 +68,10 @@ class Registry:
             return f"there is no tool called {planned.tool!r}"
         return found.invalid(planned.args)
 
+    def measures(self, tool: str) -> bool:
+        found = self._find(tool)
+        return found is not None and found.measures
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         found = self._find(planned.tool)
         if found is None or found.invalid(planned.args) is not None:

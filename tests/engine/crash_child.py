@@ -2,8 +2,8 @@
 
     python -m tests.engine.crash_child FOLDER [before|after NUMBER]
 
-It starts the request (or finds it), recovers what a dead process left, answers every question the way a person
-who can look at the world would, and prints the end as JSON.
+It starts the request (or finds it), recovers what a dead process left, answers every question the way a
+person who can look at the world would, and prints the end as JSON.
 """
 
 import asyncio
@@ -42,12 +42,12 @@ def crash_at(when: str, number: int) -> None:
         count += 1
         if when == "before" and count == number:
             die()
-        result: T = await original(self, transaction)  # pyright: ignore[reportGeneralTypeIssues]
+        result: T = await original(self, transaction)
         if when == "after" and count == number:
             die()
         return result
 
-    SqliteDatabase.write = write  # pyright: ignore[reportAttributeAccessIssue]
+    SqliteDatabase.write = write
 
 
 def model(folder: Path) -> ScriptedModel:

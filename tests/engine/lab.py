@@ -187,7 +187,7 @@ async def lab(
             worker=WorkerId(worker),
         )
         supervisor = await stack.enter_async_context(Supervisor(world).running(beat_seconds=3600))
-        approvals = Approvals(store, toolbox, judge, clock)
+        approvals = Approvals(store, toolbox, judge, clock, worker=WorkerId(worker))
         runner = Runner(world, supervisor, approvals, CountingIds(f"{worker}-run"))
         yield Lab(
             store=store,

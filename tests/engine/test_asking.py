@@ -228,13 +228,9 @@ async def test_a_timeout_is_told_to_the_model_as_a_timeout_never_as_a_rejection(
         bench.clock.pass_(hours=1)
         assert await bench.runner.expire_due() == 1
         await bench.supervisor.settled(run)
-        assert await bench.results(run) == [
-            (
-                "timed_out",
-                "Not executed: nobody answered in time."
-                " This is not a rejection; the user may ask for it again.",
-            )
-        ]
+        ((status, text),) = await bench.results(run)
+        assert status == "timed_out"
+        assert text.startswith("Not executed: nobody answered in time. This is not a rejection;")
         assert (await bench.head(run)).state == "done"
 
 

@@ -42,7 +42,7 @@ def test_without_a_crash_nobody_is_asked_to_recover(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_call_that_may_have_run_becomes_a_question(tmp_path: Path) -> None:
-    """At some boundary the process dies after the call was started: there, and only there, people are asked."""
+    """At one boundary the process dies after the call was started: only there are people asked."""
     assert child(tmp_path, "after", str(COMMITS + 1)).returncode == 0, "the child commits more often now"
     recoveries = 0
     for number in range(1, COMMITS + 1):

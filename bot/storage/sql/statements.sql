@@ -73,6 +73,9 @@ UPDATE runs SET state = 'quarantined', owner = NULL, version = version + 1, upda
 -- quarantine_row --
 INSERT INTO quarantine (source, name, at, why) VALUES ($1, $2, $3, $4)
 
+-- quarantine_of --
+SELECT why FROM quarantine WHERE name = $1 ORDER BY at DESC LIMIT 1
+
 -- list_quarantine --
 SELECT source, name, at, why FROM quarantine ORDER BY at
 

@@ -62,7 +62,8 @@ CREATE TABLE notes (
 );
 
 CREATE TABLE audit (
-  seq    BIGINT PRIMARY KEY,
+  -- INTEGER, because SQLite then needs no index for it; PostgreSQL gets a BIGINT (postgres.py)
+  seq    INTEGER PRIMARY KEY,
   at     BIGINT NOT NULL,
   kind   TEXT NOT NULL,
   run_id TEXT,
