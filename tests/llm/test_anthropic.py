@@ -509,7 +509,7 @@ async def test_a_structured_answer_that_does_not_fit_is_an_error(
 
 
 async def test_a_structured_answer_is_not_waited_for_longer_than_allowed() -> None:
-    async with rig(Broken(TALK, 0, "stall")) as at:
+    async with rig(Broken(TALK, 0, "stall"), idle_seconds=60) as at, asyncio.timeout(10):
         with pytest.raises(ModelUnavailable, match="did not answer in time"):
             await ask(at, within=0.05)
 

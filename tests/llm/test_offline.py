@@ -324,6 +324,18 @@ def test_every_example_is_understood_by_the_row_that_shows_it(skill: Skill) -> N
     assert found[0] is skill
 
 
+@pytest.mark.parametrize("skill", [each for each in SKILLS if each.example], ids=lambda each: each.example)
+async def test_every_example_comes_to_an_end_that_shows_its_results(skill: Skill) -> None:
+    items: list[Item] = [user(skill.example)]
+    turn = await turn_of(OfflineModel(), request(*items, tools=ALL))
+    while turn.calls:
+        # Different for each call, or two files would be the same.
+        items += [turn, *(result(call.id, f"came of {call.id}") for call in turn.calls)]
+        turn = await turn_of(OfflineModel(), request(*items, tools=ALL))
+
+    assert "came of offline-" in turn.text
+
+
 async def test_only_the_newest_request_counts() -> None:
     items, turn = await play("run uname -a", [came("declined", "Not executed.")])
     again = await turn_of(OfflineModel(), request(*items, turn, user("list files"), tools=ALL))
