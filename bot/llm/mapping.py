@@ -254,7 +254,7 @@ def _result(wire: str, result: ToolResult | None) -> JsonObject:
     mapped: JsonObject = {
         "type": "tool_result",
         "tool_use_id": wire,
-        "content": _encodable("\n".join(parts) or NO_OUTPUT),
+        "content": encodable("\n".join(parts) or NO_OUTPUT),
     }
     if result.status in _IS_ERROR:
         mapped["is_error"] = True
@@ -263,11 +263,11 @@ def _result(wire: str, result: ToolResult | None) -> JsonObject:
 
 def _text(text: str) -> list[JsonObject]:
     """Return one text block, or none: the API refuses blank ones."""
-    return [{"type": "text", "text": _encodable(text)}] if text.strip() else []
+    return [{"type": "text", "text": encodable(text)}] if text.strip() else []
 
 
-def _encodable(text: str) -> str:
-    # Output of tools may hold half a character (a lone surrogate), which no JSON request can carry.
+def encodable(text: str) -> str:
+    """Replace half characters (lone surrogates), which neither a request nor a database can hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

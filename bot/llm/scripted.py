@@ -1,6 +1,6 @@
 """A model that answers from a script, for tests and benchmarks."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ class ScriptedModel:
         self.steps: tuple[Step, ...] = tuple(steps)
         self.requests: list[ModelRequest] = []
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         turn = self._next(request)
         for block in turn.blocks:
             if isinstance(block, TextBlock) and block.text:

@@ -141,7 +141,9 @@ class AnthropicApi:
         if isinstance(step, Refuse):
             return _error(step)
         if not body.get("stream"):
-            assert isinstance(step, Reply), "only streams can break half way"
+            if isinstance(step, Broken):  # An answer that is not streamed can only stall.
+                await self._closing.wait()
+                step = step.reply
             return web.json_response(_message(body, step), headers={"request-id": "req_test"})
         return await self._stream(request, body, step)
 
@@ -284,7 +286,8 @@ def problem(body: Json, *, paused: bool = False) -> str | None:
 
 
 def _problems(body: Json, *, paused: bool) -> Iterator[str]:
-    messages: list[Json] = body.get("messages") or []
+    given: list[Json] = body.get("messages") or []
+    messages = [{**message, "content": _blocks(message["content"])} for message in given]
     if not isinstance(body.get("model"), str) or not body["model"]:
         yield "model: field required"
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
@@ -292,11 +295,16 @@ def _problems(body: Json, *, paused: bool) -> Iterator[str]:
     if (marks := _count_marks(body)) > 4:
         yield f"a maximum of 4 blocks with cache_control may be provided. Found {marks}."
     yield from _tool_problems(body)
-    yield from _blank_text("system", body.get("system") or [])
+    yield from _blank_text("system", _blocks(body.get("system") or []))
     yield from _role_problems(messages, may_end="assistant" if paused else "user")
     yield from _pair_problems(messages)
     for place, message in enumerate(messages):
         yield from _content_problems(f"messages.{place}", message)
+
+
+def _blocks(content: str | list[Json]) -> list[Json]:
+    """Plain words are short for one text block."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _tool_problems(body: Json) -> Iterator[str]:

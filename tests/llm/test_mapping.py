@@ -117,6 +117,13 @@ def test_a_late_result_of_an_older_turn_does_not_answer_a_newer_one() -> None:
     assert done[4] == {"role": "user", "content": [text("b")]}
 
 
+def test_a_repeated_call_does_not_get_the_result_of_the_first() -> None:
+    done = mapped(user("a"), proposal(tool_call("c1")), result("c1", "one"), proposal(tool_call("c1")))
+
+    assert done[2]["content"] == [came_of("c1", "one")]
+    assert done[4]["content"] == [came_of("call_1", "not executed: the run was stopped before this call ran")]
+
+
 def test_several_words_in_a_row_become_one_message() -> None:
     assert mapped(user("one"), user("two")) == [{"role": "user", "content": [text("one"), text("two")]}]
 
