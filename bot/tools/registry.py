@@ -113,9 +113,16 @@ class Registry:
         yield ToolResult(
             call_id=context.call_id,
             status=last.status if last else "ok",
-            text=capped(self._redactor.redact(last.text), self._limits.output) if last else output.text,
+            text=self._text(output, last),
             took_ms=round((time.perf_counter() - began) * 1000),
         )
+
+    def _text(self, output: Capped, last: Output | None) -> str:
+        if last is None:
+            return output.text
+        # Masked before it is cut: half a secret would not be recognised.
+        conclusion = capped(self._redactor.redact(last.text), self._limits.output)
+        return f"{output.text.rstrip()}\n{conclusion}".lstrip("\n") if last.after_stream else conclusion
 
     async def _contained(self, planned: Planned, context: CallContext) -> AsyncGenerator[_Contained, None]:
         """Run the tool; whatever goes wrong becomes its last chunk."""

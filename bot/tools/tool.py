@@ -27,10 +27,12 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a tool says in the end; replaces what it streamed."""
+    """What a tool says in the end."""
 
     text: str
     status: Literal["ok", "error"] = "ok"
+    #: Whether the result begins with what was streamed before; else this replaces it.
+    after_stream: bool = False
 
 
 class ToolFailed(Exception):

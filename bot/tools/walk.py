@@ -11,7 +11,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -53,20 +53,27 @@ class Selection:
     #: Text that must occur in the file.
     contains: str = ""
     now: float
+    #: The one file in `root` that is meant, if it was named itself.
+    only: str = ""
+    #: Device and inode of a directory that is left out: where files are being moved to.
+    without: tuple[int, int] | None = None
 
     def files(self, stop: threading.Event | None = None) -> Iterator[Found]:
         """Yield the files in a fixed order. The descriptor of each is open until the next is asked for."""
         fits = self._fits()
-        with _Descent(self.root) as descent:
-            for entry, status in descent:
+        with _Descent(self.root, self.only, self.without) as descent:
+            for name, status in descent:
                 if stop is not None and stop.is_set():
                     raise Stopped
                 if stat.S_ISDIR(status.st_mode):
-                    descent.enter(entry.name, status)
+                    descent.enter(name, status)
                 elif stat.S_ISREG(status.st_mode):
-                    found = descent.found(entry.name, status)
+                    found = descent.found(name, status)
                     if fits(found):
                         yield found
+
+    def leaving_out(self, directory: tuple[int, int]) -> "Selection":
+        return replace(self, without=directory)
 
     def _fits(self) -> Callable[[Found], bool]:
         named = matcher(self.pattern)
@@ -90,17 +97,18 @@ class _Level:
     #: Path below the start, with a slash at its end.
     prefix: str
     #: What is yet to be visited, last first.
-    entries: "list[os.DirEntry[str]]"
+    names: list[str]
 
 
 class _Descent:
     """Depth first through a tree, holding the descriptors from the root to the present directory."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, only: str, without: tuple[int, int] | None) -> None:
         descriptor = os.open(root, _DIRECTORY)
         self._device = os.fstat(descriptor).st_dev
+        self._without = without
         # A list and no recursion, since trees may be deep.
-        self._levels = [_Level(descriptor, "", _entries(descriptor))]
+        self._levels = [_Level(descriptor, "", [only] if only else _names(descriptor))]
 
     def __enter__(self) -> Self:
         return self
@@ -109,25 +117,26 @@ class _Descent:
         while self._levels:
             os.close(self._levels.pop().descriptor)
 
-    def __iter__(self) -> "Iterator[tuple[os.DirEntry[str], os.stat_result]]":
+    def __iter__(self) -> Iterator[tuple[str, os.stat_result]]:
         while self._levels:
-            entries = self._levels[-1].entries
-            if not entries:
+            here = self._levels[-1]
+            if not here.names:
                 os.close(self._levels.pop().descriptor)
                 continue
-            entry = entries.pop()
+            name = here.names.pop()
             # A file that is gone since the directory was read is none.
             with suppress(FileNotFoundError):
-                yield entry, entry.stat(follow_symlinks=False)
+                yield name, os.stat(name, dir_fd=here.descriptor, follow_symlinks=False)
 
     def enter(self, name: str, status: os.stat_result) -> None:
         """Go into a directory next, unless it is a place of ours, another file system or unreadable."""
-        if name == STAGING or status.st_dev != self._device:
+        left_out = name == STAGING or (status.st_dev, status.st_ino) == self._without
+        if left_out or status.st_dev != self._device:
             return
         here = self._levels[-1]
         with suppress(OSError):  # gone, not readable, or a link by now
             descriptor = os.open(name, _DIRECTORY, dir_fd=here.descriptor)
-            self._levels.append(_Level(descriptor, f"{here.prefix}{name}/", _entries(descriptor)))
+            self._levels.append(_Level(descriptor, f"{here.prefix}{name}/", _names(descriptor)))
 
     def found(self, name: str, status: os.stat_result) -> Found:
         here = self._levels[-1]
@@ -141,14 +150,24 @@ class _Descent:
 
 
 def directory_of(path: Path) -> Path:
-    """Return the real directory `path` names; refuse what is none, or is too much to walk."""
-    try:
-        real = path.resolve(strict=True)
-    except RuntimeError as error:
-        raise ToolFailed(f"{path} is a loop of symbolic links") from error
+    """Return the real directory that `path` names."""
+    real = _real(path)
     if not real.is_dir():
         raise ToolFailed(f"{path} is not a directory")
     return real
+
+
+def start_of(path: Path) -> tuple[Path, str]:
+    """Return the real directory to walk and, if `path` names a file, that file's name in it."""
+    real = _real(path)
+    return (real, "") if real.is_dir() else (real.parent, real.name)
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve(strict=True)
+    except RuntimeError as error:
+        raise ToolFailed(f"{path} is a loop of symbolic links") from error
 
 
 async def in_thread(work: Callable[[threading.Event], T]) -> T:
@@ -160,9 +179,9 @@ async def in_thread(work: Callable[[threading.Event], T]) -> T:
         stop.set()
 
 
-def _entries(directory: int) -> list["os.DirEntry[str]"]:
-    with os.scandir(directory) as entries:
-        return sorted(entries, key=lambda entry: entry.name, reverse=True)
+def _names(directory: int) -> list[str]:
+    # Last first, since they are taken from the end. By name, so that the order is the same every time.
+    return sorted(os.listdir(directory), reverse=True)
 
 
 def _contains(found: Found, needle: bytes) -> bool:

@@ -77,11 +77,13 @@ class ReadFile(Arguments):
 
 
 def _describe_read(path: Path, args: ReadFile) -> str:
+    # Not blocking, since it may be a pipe nobody writes to; looked at only once it is open.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        raise ToolFailed(f"{path} is not a regular file")
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise ToolFailed(f"{path} is not a regular file")
         if b"\0" in file.read(8192):
             return f"{path} is a binary file of {size(status.st_size)}; its content is not shown"
         file.seek(0)

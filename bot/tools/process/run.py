@@ -1,0 +1,148 @@
+"""One command: a fresh process with a fixed environment, no terminal, limits, and an end."""
+
+import asyncio
+import codecs
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from bot.domain.canonical import JsonObject
+from bot.tools.tool import ToolFailed
+
+_SUPERVISE = str(Path(__file__).with_name("supervise.py"))
+#: Output is passed on at most this often, so that a chatty command does not become hundreds of messages.
+_PACE = 0.05
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """What one command may use. Memory is per process: a limit for all of them needs cgroups."""
+
+    seconds: float = 60
+    cpu_seconds: int = 300
+    memory: int = 4 * 1024**3
+    file_size: int = 8 * 1024**3
+    open_files: int = 1024
+    #: Counts all processes of the bot's user, since the kernel counts so; root is exempt.
+    processes: int = 4096
+    #: A command that writes more is stopped.
+    output: int = 50 * 1024**2
+    #: How long it may take to end after SIGTERM.
+    grace: float = 2
+
+    def as_rlimits(self) -> dict[str, int]:
+        # DATA and not AS: modern runtimes reserve address space by the gigabyte without using it.
+        return {
+            "RLIMIT_CPU": self.cpu_seconds,
+            "RLIMIT_DATA": self.memory,
+            "RLIMIT_FSIZE": self.file_size,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_NPROC": self.processes,
+            "RLIMIT_CORE": 0,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    argv: tuple[str, ...]
+    cwd: str
+    environment: Mapping[str, str]
+    limits: ProcessLimits = field(default_factory=ProcessLimits)
+    #: Rules for Landlock, applied by the supervisor; None where another sandbox, or none, is used.
+    landlock: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    code: int
+    #: Why we ended it, if we did.
+    stopped: str = ""
+
+
+ProcessEvent: TypeAlias = str | Exited
+
+
+async def stream(command: Command) -> AsyncGenerator[ProcessEvent, None]:
+    """Yield the output as it comes and, last, how it ended. Closing it ends all that the command started."""
+    process = await _start(command)
+    stopped = ""
+    try:
+        async with aclosing(_output(process, command.limits)) as blocks:
+            async for block in blocks:
+                yield block
+        await process.wait()
+    except _Exceeded as limit:
+        stopped = str(limit)
+    finally:
+        await _end(process, command.limits.grace)
+    yield Exited(process.returncode or 0, stopped)
+
+
+class _Exceeded(Exception):
+    pass
+
+
+async def _output(process: asyncio.subprocess.Process, limits: ProcessLimits) -> AsyncGenerator[str, None]:
+    assert process.stdout
+    now = asyncio.get_running_loop().time
+    deadline = now() + limits.seconds
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    written, passed_on = 0, 0.0
+    while block := await _read(process.stdout, deadline, limits):
+        written += len(block)
+        if written > limits.output:
+            raise _Exceeded(f"it wrote more than {limits.output // 1024**2} MB")
+        # More may arrive meanwhile and is read with the next block.
+        await asyncio.sleep(max(0, passed_on + _PACE - now()))
+        passed_on = now()
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)
+
+
+async def _read(stdout: asyncio.StreamReader, deadline: float, limits: ProcessLimits) -> bytes:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await stdout.read(_BLOCK)
+    except TimeoutError:
+        raise _Exceeded(f"it ran longer than {limits.seconds:g} s") from None
+
+
+async def _start(command: Command) -> asyncio.subprocess.Process:
+    limits = ",".join(f"{name}={value}" for name, value in command.limits.as_rlimits().items())
+    rules = json.dumps(command.landlock) if command.landlock else ""
+    how = (str(os.getpid()), str(command.limits.grace), limits, rules)
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", _SUPERVISE, *how, *command.argv),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=command.cwd,
+            env=dict(command.environment),
+            start_new_session=True,
+        )
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ToolFailed(f"{command.cwd} is not a directory") from error
+    except OSError as error:
+        # E2BIG and the like: too long for a command line.
+        raise ToolFailed(f"the command could not be started: {error.strerror}") from error
+
+
+async def _end(process: asyncio.subprocess.Process, grace: float) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            # Also reads what is left: a pipe nobody reads keeps its transport open.
+            async with asyncio.timeout(grace + 3):
+                await process.communicate()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()

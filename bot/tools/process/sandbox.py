@@ -1,0 +1,170 @@
+"""What a command can reach: bubblewrap where it really works, else Landlock, else nothing and a warning.
+
+Both give the same picture: the whole file system can be read except what is hidden (the home of the bot's
+user, /run with its sockets, /tmp), only the working directory, configured directories and a private place can
+be written, and there is no network unless the call was allowed to have it.
+
+Where they differ, bubblewrap is stronger. It has process, network and mount namespaces: nothing outside can
+be seen or signalled. Landlock has no namespaces: it refuses files and TCP, but not UDP, nor sockets in the
+file system, and processes outside can be listed (though not inspected or, with ABI 6, signalled).
+
+`py-landlock` was chosen over `sandlock` (the more active package): we need Landlock with network rules in a
+process that we start and end ourselves. sandlock's `confine` refuses network rules, and its `Sandbox` is a
+process manager with a 13 MB library; py-landlock is 600 lines that one can read, and we have.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from bot.domain.canonical import JsonObject
+from bot.domain.errors import ConfigError
+from bot.tools.process.run import Command, ProcessLimits, stream
+
+Kind: TypeAlias = Literal["bwrap", "landlock", "none"]
+Mode: TypeAlias = Literal["auto", "required", "bwrap", "landlock", "none"]
+
+_ORDER: dict[Mode, tuple[Kind, ...]] = {
+    "auto": ("bwrap", "landlock", "none"),
+    "required": ("bwrap", "landlock"),
+    "bwrap": ("bwrap",),
+    "landlock": ("landlock",),
+    "none": ("none",),
+}
+#: Programs in these are found; nothing of the bot's own PATH leaks in.
+PATH = "/usr/local/bin:/usr/bin:/bin"
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """Where commands run, and what they can reach."""
+
+    kind: Kind = "none"
+    #: Directories that may be written besides the working directory.
+    writable: tuple[str, ...] = ()
+    #: Paths inside hidden ones that may be read after all.
+    readable: tuple[str, ...] = ()
+    #: Paths that are not there for commands. The working directory is, even inside of these.
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def warning(self) -> str:
+        """What the operator and the approver must know; empty if all is well."""
+        if self.kind == "none":
+            return "not sandboxed: the command can do whatever the bot's user can"
+        return ""
+
+    def confine(self, command: Command, *, private: str, network: bool) -> Command:
+        """Return the command as it runs inside. `private` is a directory of its own that it may write."""
+        match self.kind:
+            case "none":
+                return command
+            case "bwrap":
+                return replace(command, argv=(*self._bwrap(command.cwd, private, network), *command.argv))
+            case "landlock":
+                return replace(command, landlock=self._landlock(command.cwd, private, network))
+
+    def _bwrap(self, cwd: str, private: str, network: bool) -> Iterator[str]:  # noqa: FBT001
+        yield from ("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+        if network:
+            yield "--share-net"
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp")  # noqa: S108
+        for path in _parents_first(self.hidden):
+            yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
+        for path in _parents_first(self.readable):
+            yield from ("--ro-bind", path, path)
+        for path in _parents_first((*self.writable, cwd, private)):
+            yield from ("--bind", path, path)
+        yield from ("--chdir", cwd, "--")
+
+    def _landlock(self, cwd: str, private: str, network: bool) -> JsonObject:  # noqa: FBT001
+        import py_landlock  # noqa: PLC0415 (Linux only, and only needed here)
+
+        hidden = tuple(Path(path) for path in ("/tmp", *self.hidden))  # noqa: S108
+        return {
+            "site": str(Path(py_landlock.__file__).parent.parent),
+            "read": [*map(str, _around(Path("/"), hidden)), *_existing(self.readable)],
+            "write": [*_existing(self.writable), cwd, private],
+            "devices": list(_DEVICES),
+            "network": network,
+        }
+
+
+async def find_sandbox(
+    mode: Mode = "auto",
+    *,
+    writable: Iterable[str] = (),
+    readable: Iterable[str] = (),
+    hidden: Iterable[str] = (),
+) -> Sandbox:
+    """Return the strongest sandbox that works here, found out by using it.
+
+    Raises:
+        ConfigError: the mode names one that does not work here.
+    """
+    found: list[str] = []
+    default = (str(Path.home()), "/run", *hidden)
+    for kind in _ORDER[mode]:
+        sandbox = Sandbox(
+            kind=kind,
+            writable=_existing(writable),
+            readable=_existing(readable),
+            hidden=_existing(default),
+        )
+        problem = await _problem(sandbox)
+        if problem is None:
+            return sandbox
+        found.append(f"{kind}: {problem}")
+    raise ConfigError(f"no sandbox works here ({'; '.join(found)}); set another mode or install bubblewrap")
+
+
+async def _problem(sandbox: Sandbox) -> str | None:
+    """Try it: inside, the private directory can be written and another one cannot."""
+    if sandbox.kind == "none":
+        return None
+    if sandbox.kind == "bwrap" and not shutil.which("bwrap", path=PATH):
+        return "bwrap is not installed"
+    with tempfile.TemporaryDirectory() as inside, tempfile.TemporaryDirectory() as outside:
+        script = (
+            f"echo yes > {inside}/canary; echo no > {outside}/canary; echo no > /var/tmp/askfirst-canary-$$"
+        )
+        command = Command(
+            argv=("/bin/sh", "-c", script),
+            cwd=inside,
+            environment={"PATH": PATH},
+            limits=ProcessLimits(seconds=10),
+        )
+        output = ""
+        try:
+            confined = sandbox.confine(command, private=inside, network=False)
+            async for event in stream(confined):
+                output += event if isinstance(event, str) else ""
+        except ImportError as error:
+            return str(error)
+        if not (Path(inside) / "canary").exists():
+            return output.strip().partition("\n")[0] or "it did not run"
+        return "it does not confine" if (Path(outside) / "canary").exists() else None
+
+
+def _around(directory: Path, hidden: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the fewest paths that together are everything below `directory` but the hidden ones."""
+    # Landlock only adds: a directory that is allowed is allowed with all that is in it.
+    if directory in hidden:
+        return
+    if directory.is_symlink() or not any(path.is_relative_to(directory) for path in hidden):
+        yield directory
+        return
+    for path in sorted(directory.iterdir()):
+        yield from _around(path, hidden)
+
+
+def _existing(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(Path(path).resolve()) for path in paths if Path(path).exists())
+
+
+def _parents_first(paths: Iterable[str]) -> list[str]:
+    return sorted(set(paths))
