@@ -1,0 +1,1 @@
+"""Commands for people at a terminal. Each module adds one command to the parser."""
