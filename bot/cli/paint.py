@@ -1,11 +1,13 @@
-"""Colour for terminals, and nothing for pipes."""
+"""Colour on a terminal, plain text in a pipe."""
 
 import os
 import sys
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Literal, TextIO
 
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+How = Literal["red", "yellow", "green", "cyan", "dim", "bold"]
+_CODES: dict[How, str] = {"red": "31", "yellow": "33", "green": "32", "cyan": "36", "dim": "2", "bold": "1"}
+VERDICTS: dict[str, How] = {"deny": "red", "ask": "yellow", "allow": "green"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,15 +16,20 @@ class Paint:
 
     on: bool
 
-    def __call__(self, text: str, *styles: str) -> str:
-        if not self.on or not styles or not text:
+    def __call__(self, text: str, *how: How) -> str:
+        if not self.on or not how or not text:
             return text
-        codes = ";".join(_CODES[style] for style in styles)
-        return f"\x1b[{codes}m{text}\x1b[0m"
+        return f"\x1b[{';'.join(_CODES[each] for each in how)}m{text}\x1b[0m"
+
+
+def wanted(stream: TextIO | None = None) -> bool:
+    """Whether to use colour: on a terminal, unless NO_COLOR is set (https://no-color.org)."""
+    return (stream or sys.stdout).isatty() and not os.environ.get("NO_COLOR")
 
 
 def for_stream(stream: TextIO | None = None) -> Paint:
-    """Colour only on a terminal, and never where NO_COLOR is set."""
-    stream = stream or sys.stdout
-    wanted = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    return Paint(wanted and stream.isatty())
+    return Paint(wanted(stream))
+
+
+def paint(text: str, how: How, *, colour: bool | None = None) -> str:
+    return Paint(wanted() if colour is None else colour)(text, how)

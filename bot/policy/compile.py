@@ -180,6 +180,7 @@ class Compiler:
             pinned=isinstance(rule, AllowRule) and rule.pinned,
             reason=rule.reason,
             ask=ask,
+            commands=tuple(rule.command or ()),
             source=self.locate(place),
         )
 

@@ -45,6 +45,8 @@ class Rule:
     pinned: bool = False
     reason: str = ""
     ask: RuleTerms | None = None
+    #: The programs it names, for lint.
+    commands: tuple[str, ...] = ()
     #: file:line, for explain and lint.
     source: str = ""
 
