@@ -1,6 +1,7 @@
 """The engine's overhead with an instant model, against the raw floor in the same run."""
 
 import asyncio
+import itertools
 import json
 import resource
 import statistics
@@ -172,7 +173,7 @@ async def many_turns(folder: Path) -> list[list[object]]:
         run = await bench.runner.ask(request(bench))
         await bench.supervisor.settled(run)
         assert (await bench.head(run)).turns == TURNS + 1
-    turns = [(after - before) * 1000 for before, after in zip(marks, marks[1:], strict=False)]
+    turns = [(after - before) * 1000 for before, after in itertools.pairwise(marks)]
     total, floor_total = sum(turns), sum(least)
     growth = statistics.median(turns[-50:]) / statistics.median(turns[:50])
     size, floor_size = (folder / "long/ours.db").stat().st_size, (folder / "floor400.db").stat().st_size

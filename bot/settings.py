@@ -24,7 +24,9 @@ class Settings(BaseSettings):
     workdir: Path = Path()
     #: The model's name; a policy's `agent.model` wins.
     model: str = DEFAULT_MODEL
-    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY"))
+    anthropic_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY")
+    )
     anthropic_base_url: str | None = Field(default=None, validation_alias=AliasChoices("ANTHROPIC_BASE_URL"))
     #: How commands are confined: auto takes the strongest that really works here.
     sandbox: Literal["auto", "bwrap", "landlock", "none", "required"] = "auto"
@@ -45,7 +47,10 @@ def load_settings(**given: object) -> Settings:
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
     except ValidationError as error:
-        lines = [f"  {_variable(problem['loc'])}: {problem['msg']}" for problem in error.errors(include_input=False)]
+        lines = [
+            f"  {_variable(problem['loc'])}: {problem['msg']}"
+            for problem in error.errors(include_input=False)
+        ]
         raise ConfigError("These settings do not fit:\n" + "\n".join(lines)) from error
 
 

@@ -8,22 +8,25 @@ from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
-from bot.domain.ids import RunId, ThreadId, WorkerId, readable
-from bot.domain.run import AgentSpec, Breakpoint
+from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
+from bot.domain.interrupt import Interrupt
+from bot.domain.person import Person
+from bot.domain.run import AgentSpec, Breakpoint, Head
 from bot.domain.tool import ToolCall
 from bot.domain.verdict import Verdict
 from bot.engine.approvals import Approvals
 from bot.engine.driver import World
 from bot.engine.judge import Judge
-from bot.engine.ports import Front, Model
+from bot.engine.ports import Front, Model, People
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
 from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
 from bot.policy.context import Context
-from bot.policy.evaluate import decide
+from bot.policy.evaluate import decide, limits_touched
+from bot.policy.explain import Explanation, explain
 from bot.policy.files import PolicySet, load, reload
-from bot.policy.model import Policy
+from bot.policy.model import LimitUse, Policy
 from bot.policy.shell import Proof, prove
 from bot.settings import Settings
 from bot.storage.sqlite import open_sqlite
@@ -31,6 +34,7 @@ from bot.storage.store import SqlStore
 from bot.storage.workers import is_gone, this_worker
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
+from bot.tools.process.sandbox import find_sandbox
 from bot.tools.registry import Registry
 
 
@@ -64,6 +68,16 @@ class InForce:
 
     def decide(self, call: ToolCall, context: Context) -> Verdict:
         return decide(self.policy, call, context)
+
+    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
+        return limits_touched(self.policy, call, context)
+
+
+class Alone:
+    """People of a terminal: whoever sits there is who they are to the operating system."""
+
+    async def person(self, user: UserId) -> Person:
+        return Person(id=user)
 
 
 class LivePolicies:
@@ -113,6 +127,15 @@ class Engine:
     worker: WorkerId
     settings: Settings
 
+    def explain(self, head: Head, interrupt: Interrupt) -> Explanation | None:
+        """Every rule that was looked at for the planned call, as the policy is now."""
+        if interrupt.planned is None or interrupt.call_id is None:
+            return None
+        policy = self.policies.current.for_channel(head.thread.channel)
+        call = ToolCall(id=interrupt.call_id, tool=interrupt.planned.tool, args=interrupt.planned.args)
+        context = self.judge.context(head, interrupt.planned, interrupt.impact)
+        return explain(policy, call, context)
+
     def agent(self, channel: str) -> AgentSpec:
         """Who works in this channel: the policy's agent, completed with the operator's settings."""
         policy = self.policies.current.for_channel(channel)
@@ -150,7 +173,9 @@ async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, front: Front) -> AsyncGenerator[Engine]:
+async def open_engine(
+    settings: Settings, front: Front, *, people: People | None = None
+) -> AsyncGenerator[Engine]:
     """Everything, running. At the end runs are let go of in good order, for another process to take.
 
     Raises:
@@ -158,12 +183,14 @@ async def open_engine(settings: Settings, front: Front) -> AsyncGenerator[Engine
     """
     policies = LivePolicies(policy_paths(settings))
     worker = this_worker(secrets.randbits(30))
-    execute = ExecuteSettings(sandbox=await chosen(settings.sandbox), prove=_prover)
+    execute = ExecuteSettings(sandbox=await find_sandbox(settings.sandbox), prove=_prover)
     toolbox = Registry(builtin_tools(clock=utc_now, execute=execute))
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings))
         model = await stack.enter_async_context(open_model(settings))
-        judge = Judge(toolbox, policies, utc_now)
+        judge = Judge(
+            toolbox=toolbox, policies=policies, store=store, clock=utc_now, people=people or Alone()
+        )
         world = World(
             store=store,
             model=model,

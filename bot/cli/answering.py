@@ -10,6 +10,7 @@ from bot.domain.errors import Refused, Stale
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.literal import visible
 from bot.domain.person import Person
+from bot.policy.explain import render_text
 from bot.wiring import Engine, utc_now
 
 
@@ -69,11 +70,17 @@ class Desk:
         if key == "q":
             raise Later
         if key == "?":
-            self._explain(interrupt)
+            await self._explain(interrupt)
             return None
-        makers = {"y": self._approve, "e": self._edit, "r": self._reject, "a": self._respond, "c": self._cancel}
+        makers = {
+            "y": self._approve,
+            "e": self._edit,
+            "r": self._reject,
+            "a": self._respond,
+            "c": self._cancel,
+        }
         maker = makers.get(key)
-        if maker is None or len(typed) > 1 and key not in "yra":
+        if maker is None or (len(typed) > 1 and key not in "yra"):
             print("   I did not understand that; nothing was decided.")
             return None
         return await maker(interrupt)
@@ -82,10 +89,10 @@ class Desk:
         reason = await self._ask("   why? ") if interrupt.reason_required else ""
         return Approve(reason=reason)
 
-    async def _reject(self, interrupt: Interrupt) -> Answer:
+    async def _reject(self, _interrupt: Interrupt) -> Answer:
         return Reject(reason=await self._ask("   reason (may be empty): "))
 
-    async def _cancel(self, interrupt: Interrupt) -> Answer:
+    async def _cancel(self, _interrupt: Interrupt) -> Answer:
         return Cancel()
 
     async def _respond(self, interrupt: Interrupt) -> Answer:
@@ -113,6 +120,11 @@ class Desk:
                 edited[call["id"]] = args
         return Edit(args=edited)
 
-    def _explain(self, interrupt: Interrupt) -> None:
-        for line in self.engine.explain(interrupt).splitlines():
+    async def _explain(self, interrupt: Interrupt) -> None:
+        head = await self.engine.store.head(interrupt.run_id)
+        explanation = self.engine.explain(head, interrupt) if head else None
+        if explanation is None:
+            print("   This question is not from the policy; there is no rule to explain.")
+            return
+        for line in render_text(explanation, colour=self.paint.on).splitlines():
             print(f"   {line}")

@@ -13,11 +13,15 @@ from bot.wiring import open_store
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser("audit", help="verify or export the record of everything that was decided and done")
+    parser = commands.add_parser(
+        "audit", help="verify or export the record of everything that was decided and done"
+    )
     parser.add_argument("--database", type=Path, help="where it is kept (default: .askfirst/askfirst.db)")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser("verify", help="check the hash chain from the first record to the last")
-    check.add_argument("--head", metavar="SEQ:HASH", help="a record noted earlier that must still be there, unchanged")
+    check.add_argument(
+        "--head", metavar="SEQ:HASH", help="a record noted earlier that must still be there, unchanged"
+    )
     check.set_defaults(run=verify)
     export = actions.add_parser("export", help="write all records as JSON lines")
     export.add_argument("--output", type=Path, help="file to write (default: standard output)")
@@ -41,7 +45,10 @@ async def _verify(store: SqlStore, noted: str | None) -> int:
         seen = seen or noted == f"{record.seq}:{record.hash}"
         previous = record.hash
     if not seen:
-        print(f"BROKEN: {noted} is not in the chain any more; its end was cut off or rewritten.", file=sys.stderr)
+        print(
+            f"BROKEN: {noted} is not in the chain any more; its end was cut off or rewritten.",
+            file=sys.stderr,
+        )
         return 1
     print(f"{count} records, unbroken. Head {count}:{previous}")
     print("Keep this head somewhere else: with --head a later check also notices if the end was cut off.")

@@ -1,6 +1,7 @@
 """An interrupt as plain text: what, why, impact, options, who and until when. Pure; colour is handed in."""
 
 import json
+import math
 from datetime import datetime
 
 from bot.cli.paint import Paint
@@ -31,7 +32,9 @@ def lines_of(asked: Asked, paint: Paint, *, now: datetime) -> list[str]:
     """Return the card, line by line."""
     interrupt = asked.interrupt
     tool = f" · {visible(interrupt.planned.tool)}" if interrupt.planned else ""
-    lines = [paint(f"── {_TITLES[interrupt.kind]}{tool} ", "bold", "yellow") + paint(f"{interrupt.id}", "dim")]
+    lines = [
+        paint(f"── {_TITLES[interrupt.kind]}{tool} ", "bold", "yellow") + paint(f"{interrupt.id}", "dim")
+    ]
     if interrupt.impact:
         lines += _impact(interrupt.impact, paint)
     if interrupt.previous_impact:
@@ -78,7 +81,7 @@ def outcome_line(asked: Asked, paint: Paint) -> str:
 
 
 def _impact(impact: Impact, paint: Paint) -> list[str]:
-    undo = {True: "", False: " Cannot be undone.", None: ""}[impact.reversible]
+    undo = " Cannot be undone." if impact.reversible is False and "undone" not in impact.summary else ""
     lines = [f"   what       {paint(visible(impact.summary), 'bold')}{paint(undo, 'red')}"]
     lines += [f"              {name}: {visible(value)}" for name, value in impact.facts.items()]
     lines += [f"              {visible(sample)}" for sample in impact.samples]
@@ -112,7 +115,7 @@ def _subject(subject: dict[str, object]) -> list[str]:
 
 def _terms(asked: Asked, now: datetime) -> str:
     interrupt = asked.interrupt
-    minutes = max(0, int((interrupt.expires_at - now).total_seconds() // 60))
+    minutes = max(0, math.ceil((interrupt.expires_at - now).total_seconds() / 60))
     left = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
     who = names((interrupt.approvers, *asked.escalated_to))
     votes = f" ({len(asked.votes)} of {interrupt.quorum})" if interrupt.quorum > 1 else ""

@@ -35,7 +35,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="talk to the agent in the terminal",
         description="Talk to the agent. Without ANTHROPIC_API_KEY a labelled offline model answers.",
     )
-    parser.add_argument("--demo", action="store_true", help="work in a scratch folder with files to play with")
+    parser.add_argument(
+        "--demo", action="store_true", help="work in a scratch folder with files to play with"
+    )
     parser.add_argument("--dir", type=Path, dest="workdir", help="where the agent works (default: here)")
     parser.add_argument("--database", type=Path, help="where to keep runs (default: .askfirst/askfirst.db)")
     parser.add_argument("--thread", default="terminal", help="name of the conversation (default: terminal)")
@@ -84,7 +86,11 @@ class Chat:
     def greet(self) -> None:
         tint = self._desk.paint
         agent = self._engine.agent(self._thread.channel)
-        model = "the offline model (set ANTHROPIC_API_KEY for a real one)" if agent.model == "offline" else agent.model
+        model = (
+            "the offline model (set ANTHROPIC_API_KEY for a real one)"
+            if agent.model == "offline"
+            else agent.model
+        )
         print(tint("Askfirst", "bold"), f"· {model} · works in {agent.cwd}")
         print(tint(_HELP, "dim"))
 
@@ -103,7 +109,9 @@ class Chat:
         """Say what stays open."""
         waiting = await self._engine.store.open_interrupts()
         if waiting:
-            print(f"\n   {len(waiting)} open: {', '.join(asked.interrupt.id for asked in waiting)}. They are kept.")
+            print(
+                f"\n   {len(waiting)} open: {', '.join(asked.interrupt.id for asked in waiting)}. They are kept."
+            )
         print("\n   Bye.")
 
     async def _answer_open(self) -> None:
@@ -119,7 +127,7 @@ class Chat:
             await self._engine.supervisor.settled(waiting[0].interrupt.run_id)
 
     async def _command(self, text: str) -> bool:
-        match text.split()[0]:
+        match text.split(maxsplit=1)[0]:
             case "/quit" | "/exit":
                 raise Later
             case "/new":

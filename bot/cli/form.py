@@ -23,7 +23,9 @@ async def fill(keyboard: Keyboard, schema: JsonObject | None) -> Any:
     return filled
 
 
-async def edit(keyboard: Keyboard, args: JsonObject, schema: JsonObject, editable: tuple[str, ...] | None) -> JsonObject:
+async def edit(
+    keyboard: Keyboard, args: JsonObject, schema: JsonObject, editable: tuple[str, ...] | None
+) -> JsonObject:
     """Ask for each argument anew; an empty line keeps it."""
     edited = dict(args)
     for name, field in _properties(schema).items():

@@ -3,8 +3,9 @@
 import argparse
 import getpass
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bot.cli import paint
 from bot.cli.answering import Desk, Later
@@ -37,13 +38,17 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     stop.set_defaults(run=cancel)
     fork = actions.add_parser("fork", help="go another way from an earlier point of a run")
     fork.add_argument("id", help="the run's id, or the beginning of it")
-    fork.add_argument("--at", type=int, required=True, metavar="N", help="keep the first N entries of its transcript")
+    fork.add_argument(
+        "--at", type=int, required=True, metavar="N", help="keep the first N entries of its transcript"
+    )
     fork.set_defaults(run=fork_run)
 
 
 def _add_looking(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     everything = actions.add_parser("list", help="all runs, newest first")
-    everything.add_argument("--state", choices=["ready", "running", "waiting", *sorted(FINAL)], help="only these")
+    everything.add_argument(
+        "--state", choices=["ready", "running", "waiting", *sorted(FINAL)], help="only these"
+    )
     everything.add_argument("--limit", type=int, default=20, help="how many (default: 20)")
     everything.add_argument("--json", action="store_true", help="for machines")
     everything.set_defaults(run=list_runs)
@@ -57,7 +62,7 @@ def _add_answering(actions: "argparse._SubParsersAction[argparse.ArgumentParser]
     parser = actions.add_parser(
         "resume",
         help="answer what a run asks and let it go on",
-        description="Without an answer on the command line it asks. With one, it must be clear which question is meant.",
+        description="Without an answer on the command line it asks. With one, say which question if several are open.",
     )
     parser.add_argument("id", help="the run's id, or the beginning of it")
     parser.add_argument("--interrupt", help="which question, if several are open")
@@ -83,7 +88,9 @@ async def list_runs(options: argparse.Namespace) -> int:
         for head in heads:
             asked = await store.open_interrupts(head.run_id)
             steps = "; ".join(next_steps(head, asked)) or shortened(visible(head.ending), 60)
-            print(f"{head.run_id}  {head.state:<11} {head.created_at:%Y-%m-%d %H:%M}  {head.requester:<12} {steps}")
+            print(
+                f"{head.run_id}  {head.state:<11} {head.created_at:%Y-%m-%d %H:%M}  {head.requester:<12} {steps}"
+            )
     return 0
 
 
@@ -109,7 +116,9 @@ async def resume(options: argparse.Namespace) -> int:
         if not asked:
             await engine.runner.resume(head.run_id)
         elif (answer := _answer_from(options, asked)) is not None:
-            await engine.runner.decide(_which(asked, options.interrupt).interrupt.id, answer, person, via="command")
+            await engine.runner.decide(
+                _which(asked, options.interrupt).interrupt.id, answer, person, via="command"
+            )
         else:
             await _in_dialogue(engine, asked, person, colours)
         await engine.supervisor.settled(head.run_id)
@@ -173,21 +182,24 @@ def _which(asked: Sequence[Asked], wanted: str | None) -> Asked:
 
 def _answer_from(options: argparse.Namespace, asked: Sequence[Asked]) -> Answer | None:
     """The answer given on the command line, if any."""
-    simple: dict[str, Answer] = {"approve": Approve(), "cancel": Cancel()}
-    for name, answer in simple.items():
-        if getattr(options, name):
-            return answer
-    if options.option is not None:
-        return Choose(option=options.option)
-    if options.reject is not None:
-        return Reject(reason=options.reject)
-    if options.text is not None:
-        return Edit(text=options.text)
-    if options.edit is not None:
-        return Edit(args=_json(options.edit, "--edit"))
-    if options.respond is not None:
+
+    def responded(text: str) -> Answer:
         has_form = _which(asked, options.interrupt).interrupt.response_schema is not None
-        return Respond(data=_json(options.respond, "--respond") if has_form else options.respond)
+        return Respond(data=_json(text, "--respond") if has_form else text)
+
+    makers: dict[str, Callable[[Any], Answer]] = {
+        "approve": lambda _: Approve(),
+        "cancel": lambda _: Cancel(),
+        "option": lambda option: Choose(option=option),
+        "reject": lambda reason: Reject(reason=reason),
+        "text": lambda text: Edit(text=text),
+        "edit": lambda text: Edit(args=_json(text, "--edit")),
+        "respond": responded,
+    }
+    for name, make in makers.items():
+        given = getattr(options, name)
+        if given is not None and given is not False:
+            return make(given)
     return None
 
 
@@ -233,4 +245,3 @@ def _print_entry(entry: JsonObject, colours: Paint) -> None:
     rest = {key: value for key, value in entry.items() if key not in {"number", "at", "kind"} and value}
     body = shortened(visible(json.dumps(rest, ensure_ascii=False)), 300)
     print(f"  {entry['number']:>3} {colours(entry['kind'], 'cyan'):<8} {body}")
-

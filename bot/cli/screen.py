@@ -29,7 +29,7 @@ class Screen:
         self._paint = paint
         self._in_text = False
 
-    async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:
+    async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:  # noqa: ARG002, C901 - a table
         match event:
             case TextDelta(text=text):
                 sys.stdout.write(visible(text))
@@ -45,7 +45,9 @@ class Screen:
                 mark, colour = _MARKS.get(result.status, ("•", "yellow"))
                 took = f" ({result.took_ms} ms)" if result.took_ms is not None else ""
                 first = visible(result.text).strip().split("\n", 1)[0]
-                self._line(f"   {self._paint(mark, colour)} {shortened(first, _SHOWN)}{self._paint(took, 'dim')}")
+                self._line(
+                    f"   {self._paint(mark, colour)} {shortened(first, _SHOWN)}{self._paint(took, 'dim')}"
+                )
             case InterruptsOpened():
                 self._line("")
             case RunEnded(state="done"):

@@ -51,6 +51,8 @@ class Interrupt:
     opened_at: datetime
     expires_at: datetime
     verbs: tuple[Verb, ...]
+    #: The channel the thread is in, if the front has such a thing.
+    channel: str = ""
     call_id: CallId | None = None
     planned: Planned | None = None
     impact: Impact | None = None

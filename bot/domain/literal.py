@@ -12,7 +12,7 @@ _LONG_RUN = 20
 
 
 def visible(text: str) -> str:
-    """Return `text` with every hidden character written as its code point: `\\u{202e}`."""
+    r"""Return `text` with every hidden character written as its code point: `\u{202e}`."""
     if text.isascii() and text.isprintable():
         return _shortened_runs(text) if "  " in text else text
     return _shortened_runs("".join(_shown(character) for character in text))

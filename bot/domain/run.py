@@ -28,6 +28,8 @@ class Thread:
     channel: str = ""
     #: What the front needs to find it again (team, channel, ts …).
     address: JsonObject = field(default_factory=JsonObject)
+    #: Whether the front keeps messages there that must be posted and updated, whatever happens to this process.
+    keeps_messages: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,8 @@ class CallState:
     interrupt: InterruptId | None = None
     #: Whether people said yes to exactly this `digest`.
     approved: bool = False
+    #: Counters of the policy's limits that this call uses when it starts.
+    uses: tuple[str, ...] = ()
     #: State of a tool that stopped half way to ask, and the answer it got.
     saved: JsonObject | None = None
     answer: JsonObject | None = None

@@ -72,6 +72,7 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allow:
+    #: Ids of the rules that spoke; `grant:ID` where a remembered approval did.
     rules: tuple[str, ...]
     reason: str
     policy: str

@@ -18,7 +18,8 @@ from bot.domain.decision import (
     describe,
 )
 from bot.domain.errors import AlreadyDecided, CheckpointNotFound, InvalidAnswer, NotAllowed, Stale
-from bot.domain.ids import InterruptId, RunId, WorkerId
+from bot.domain.grant import Grant
+from bot.domain.ids import CallId, GrantId, InterruptId, RunId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.person import Person
 from bot.domain.run import Head
@@ -28,6 +29,7 @@ from bot.engine import answers, questions
 from bot.engine.judge import Judge
 from bot.engine.ports import Checkpoint, Clock, Store, Toolbox
 from bot.engine.rights import objection
+from bot.policy.grants import grant_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ class Approvals:
         outcome = Decided(decision=decision)
         if planned is not None:
             outcome = await self._bound(asked.interrupt, outcome, planned)
-        return await self._agree(asked, outcome)
+        return await self._agree(asked, outcome, self._granted(asked.interrupt, outcome))
 
     async def expire(self, asked: Asked) -> Counted:
         """Settle an interrupt nobody answered in time; raise AlreadyDecided if somebody did after all."""
@@ -105,7 +107,33 @@ class Approvals:
             raise too_late(asked)
         return asked
 
-    async def _agree(self, asked: Asked, outcome: Decided) -> Counted:
+    def _granted(self, interrupt: Interrupt, outcome: Decided) -> Grant | None:
+        """The grant somebody wants with their approval.
+
+        Raises:
+            NotAllowed: this cannot be remembered; says why. Nothing was consumed.
+        """
+        answer = outcome.decision.answer
+        remember = answer.remember if isinstance(answer, Approve | Choose) else None
+        approved = outcome.planned or interrupt.planned
+        tool = self._toolbox.definition(approved.tool) if approved else None
+        if remember is None or approved is None or tool is None:
+            return None
+        return grant_from(
+            interrupt,
+            approved,
+            # Derived: one approval makes one grant.
+            id=GrantId(f"g-{interrupt.id}"),
+            by=outcome.decision.by,
+            at=outcome.decision.at,
+            place=remember.place,
+            where=interrupt.thread_id if remember.place == "thread" else interrupt.channel,
+            ttl=remember.lasts,
+            uses=remember.uses,
+            tool=tool,
+        )
+
+    async def _agree(self, asked: Asked, outcome: Decided, grant: Grant | None = None) -> Counted:
         """Settle at once, or count a vote where the policy wants several people to agree."""
         interrupt, decision = asked.interrupt, outcome.decision
         if interrupt.quorum > 1 and isinstance(decision.answer, Approve | Choose | Edit):
@@ -116,7 +144,18 @@ class Approvals:
                 return await self._voted(interrupt, len(same))
             others = tuple(vote.by for vote in same if vote.by != decision.by)
             outcome = replace(outcome, others=others)
-        return await self._settle(asked, outcome, [_decision_fact(asked, outcome)])
+        facts = [_decision_fact(asked, outcome)]
+        if grant is not None:
+            until = grant.expires_at.isoformat()
+            body = {
+                "grant": grant.id,
+                "tool": grant.tool,
+                "place": grant.place,
+                "until": until,
+                "uses": grant.max_uses,
+            }
+            facts.append(_fact("grant", asked, outcome.decision.at, by=outcome.decision.by, **body))
+        return await self._settle(asked, outcome, facts, grant=grant)
 
     async def _voted(self, interrupt: Interrupt, votes: int) -> Counted:
         now = await self._store.asked(interrupt.id)
@@ -125,10 +164,16 @@ class Approvals:
         return Counted(asked=now, run_id=interrupt.run_id, votes=votes, needed=interrupt.quorum)
 
     async def _settle(
-        self, asked: Asked, outcome: Outcome, facts: list[AuditFact], successor: Interrupt | None = None
+        self,
+        asked: Asked,
+        outcome: Outcome,
+        facts: list[AuditFact],
+        *,
+        successor: Interrupt | None = None,
+        grant: Grant | None = None,
     ) -> Counted:
         result = await self._store.settle(
-            asked.interrupt.id, outcome, facts, successor=successor, claim_for=self._worker
+            asked.interrupt.id, outcome, facts, successor=successor, claim_for=self._worker, grant=grant
         )
         if not result.won:
             raise too_late(result.asked)
@@ -148,8 +193,12 @@ class Approvals:
         head = await self._head(interrupt)
         option = next((option for option in interrupt.options if option.planned == planned), None)
         impact = option.impact if option else None
-        digest = self._judge.binding(head, planned, impact, interrupt.policy)
-        return replace(outcome, planned=planned, impact=impact, digest=digest)
+        call_id = interrupt.call_id or CallId("")
+        verdict = (await self._judge.ruling(head, call_id, planned, impact)).verdict
+        if isinstance(verdict, Deny):
+            raise InvalidAnswer(f"The policy forbids this option now: {verdict.reason}")
+        digest = self._judge.binding(head, planned, impact, verdict.policy)
+        return replace(outcome, planned=planned, impact=impact, verdict=verdict, digest=digest)
 
     async def _edit(self, asked: Asked, edit: Edit, decision: Decision, person: Person) -> Counted:
         """Judge the edited call from the top. It may be forbidden, fine, or need other approvers."""
@@ -167,8 +216,8 @@ class Approvals:
                 raise InvalidAnswer(judgement.invalid)
             case Deny(reason=reason):
                 raise InvalidAnswer(f"The policy forbids the edited call: {reason}")
-            case Allow(policy=policy):
-                digest = self._judge.binding(head, planned, judgement.impact, policy)
+            case Allow():
+                pass
             case Ask() as ask:
                 again = questions.approval(
                     InterruptId(f"{interrupt.id}e"),
@@ -181,15 +230,20 @@ class Approvals:
                 alone = ask.terms.quorum <= 1 and not objection(person, Asked(interrupt=again))
                 if not alone:
                     return await self._replace(asked, again, decision)
-                digest = judgement.digest
-        outcome = Decided(decision=decision, planned=planned, impact=judgement.impact, digest=digest)
+        outcome = Decided(
+            decision=decision,
+            planned=planned,
+            impact=judgement.impact,
+            verdict=judgement.verdict,
+            digest=judgement.digest,
+        )
         return await self._settle(asked, outcome, [_decision_fact(asked, outcome)])
 
     async def _replace(self, asked: Asked, successor: Interrupt, decision: Decision) -> Counted:
         """The editor may not approve this alone: the edited call is a question of its own."""
         outcome = Withdrawn(at=decision.at, why="edited", by=decision.by, replaced_by=successor.id)
         fact = _fact("decision", asked, decision.at, what="edited", by=decision.by, replaced_by=successor.id)
-        return await self._settle(asked, outcome, [fact], successor)
+        return await self._settle(asked, outcome, [fact], successor=successor)
 
     async def _head(self, interrupt: Interrupt) -> Head:
         head = await self._store.head(interrupt.run_id)

@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from bot.domain.audit import AuditFact, AuditKind
-from bot.domain.ids import CallId, InterruptId, interrupt_id
+from bot.domain.ids import CallId, GrantId, InterruptId, interrupt_id
 from bot.domain.interrupt import Interrupt
 from bot.domain.run import FINAL, CallState, Head, Refusal, RunState
 from bot.domain.tool import Planned, ResultStatus, ToolResult
 from bot.domain.transcript import Item, ModelTurn
 from bot.engine import wording
+from bot.engine.ports import Post
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,9 @@ class Moved:
     items: tuple[Item, ...] = ()
     opened: tuple[Interrupt, ...] = ()
     facts: tuple[AuditFact, ...] = ()
+    posts: tuple[Post, ...] = ()
+    uses: tuple[str, ...] = ()
+    grants_used: tuple[GrantId, ...] = ()
 
     def then(self, other: "Moved") -> "Moved":
         return Moved(
@@ -28,6 +32,9 @@ class Moved:
             items=self.items + other.items,
             opened=self.opened + other.opened,
             facts=self.facts + other.facts,
+            posts=self.posts + other.posts,
+            uses=self.uses + other.uses,
+            grants_used=self.grants_used + other.grants_used,
         )
 
 
@@ -42,10 +49,29 @@ class Desk:
         self.items: list[Item] = []
         self.opened: list[Interrupt] = []
         self.facts: list[AuditFact] = []
+        self.posts: list[Post] = []
+        self.uses: list[str] = []
+        self.grants_used: list[GrantId] = []
 
     def moved(self) -> Moved:
-        head = replace(self.head, cursor=self.head.cursor + len(self.items))
-        return Moved(head=head, items=tuple(self.items), opened=tuple(self.opened), facts=tuple(self.facts))
+        return Moved(
+            head=replace(self.head, cursor=self.head.cursor + len(self.items)),
+            items=tuple(self.items),
+            opened=tuple(self.opened),
+            facts=tuple(self.facts),
+            posts=tuple(self.posts),
+            uses=tuple(self.uses),
+            grants_used=tuple(self.grants_used),
+        )
+
+    def post(self, kind: str, subject: str) -> None:
+        """Have the front show something, or show it again; fronts that keep no messages have nothing to do."""
+        if self.head.thread.keeps_messages:
+            key = f"{kind}/{subject}"
+            run_id = self.head.run_id
+            self.posts.append(
+                Post(key=key, thread=self.head.thread, run_id=run_id, kind=kind, subject=subject)
+            )
 
     def end(self, state: RunState, ending: str) -> None:
         if self.over():
@@ -59,6 +85,7 @@ class Desk:
                 self.close(call.id, "cancelled", wording.STOPPED)
         self.head = replace(self.head, state=state, phase="finish", calls=(), review=None, ending=ending)
         self.fact("run_finished", state=state, turns=self.head.turns)
+        self.post("answer", self.head.run_id)
 
     def over(self) -> bool:
         return self.head.state in FINAL
@@ -69,6 +96,9 @@ class Desk:
 
     def settle(self, result: ToolResult) -> None:
         self.items.append(result)
+        asked = self.call(result.call_id).interrupt
+        if asked is not None:
+            self.post("card", asked)
         # A settled call needs nothing but its name: its result is in the transcript, and heads stay small.
         calls = tuple(
             CallState(id=call.id, status="settled") if call.id == result.call_id else call
@@ -110,6 +140,7 @@ class Desk:
 
     def open(self, interrupt: Interrupt) -> None:
         self.opened.append(interrupt)
+        self.post("card", interrupt.id)
         what = {"rules": list(interrupt.rules)} if interrupt.rules else {}
         self.fact("interrupt", id=interrupt.id, ask=interrupt.kind, digest=interrupt.digest[:16], **what)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from bot.domain.errors import ConfigError, Upstream
+from bot.domain.errors import ConfigError, GrantSpent, Upstream
 from bot.domain.ids import CallId, InterruptId, WorkerId
 from bot.domain.interrupt import Asked
 from bot.domain.run import FINAL, CallState, Head
@@ -27,6 +27,7 @@ from bot.engine.events import (
     Drifted,
     Event,
     Forbidden,
+    GrantLapsed,
     Judged,
     Lost,
     Noted,
@@ -58,6 +59,7 @@ from bot.engine.ports import (
     Toolbox,
 )
 from bot.engine.prompt import system_prompt
+from bot.policy.binding import tightened
 
 logger = logging.getLogger(__name__)
 
@@ -194,12 +196,8 @@ class Driver:
             await self._flush()
             if self._head.state in FINAL:
                 return
-        judge = self._world.judge
-        work = [
-            judge.judge(self._head, self._proposed(call), self._planned(self._state(call))) for call in calls
-        ]
-        judgements = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
-        self._advance(Judged(judgements=tuple(judgements)))
+        work = [(self._proposed(call), self._planned(self._state(call))) for call in calls]
+        self._advance(Judged(judgements=await self._world.judge.judge_all(self._head, work)))
 
     async def _apply(self, interrupt: InterruptId) -> None:
         self._advance(Settled(asked=self._asked[interrupt]))
@@ -208,10 +206,17 @@ class Driver:
             self._asked |= await self._world.store.asked_of(missing)
 
     async def _begin(self, group: asyncio.TaskGroup, calls: Sequence[CallId]) -> None:
-        ready = [call for call in calls if await self._still_good(call)]
-        if ready:
-            self._advance(Started(calls=tuple(ready)))
+        ready = tuple([call for call in calls if await self._still_good(call)])
+        if not ready:
+            return
+        before = self._head, self._unsaved
+        self._advance(Started(calls=ready))
+        try:
             await self._launch(group, ready)
+        except GrantSpent:
+            # Nothing was written. Somebody else used the grant up, or revoked it: judge the calls again.
+            self._head, self._unsaved = before
+            self._advance(GrantLapsed(calls=ready))
 
     async def _still_good(self, call_id: CallId) -> bool:
         """Whether an approved call is still what was approved; if not, say so to the run."""
@@ -219,15 +224,17 @@ class Driver:
         if not state.approved or state.saved is not None:
             return True
         planned = self._planned(state)
-        context = call_context(self._head, call_id, state)
-        fresh = await self._world.toolbox.preview(planned, context)
-        verdict = self._world.judge.verdict(self._head, call_id, planned, fresh)
-        if isinstance(verdict, Deny):
-            self._advance(Forbidden(call_id=call_id, verdict=verdict))
+        fresh = await self._world.toolbox.preview(planned, call_context(self._head, call_id, state))
+        now = (await self._world.judge.ruling(self._head, call_id, planned, fresh)).verdict
+        newest = tightened(state.verdict, now) if state.verdict else now
+        if isinstance(newest, Deny):
+            self._advance(Forbidden(call_id=call_id, verdict=newest))
             return False
         why = drift(state.impact, fresh, tolerance=self._world.drift_tolerance) or self._redefined(
             state, planned
         )
+        if not why and state.verdict and newest is not state.verdict:
+            why = "The policy has become stricter since you were asked."
         if why:
             judgement = await self._world.judge.judge(self._head, self._proposed(call_id), planned)
             self._advance(Drifted(judgement=judgement, before=state.impact, why=why))
@@ -345,6 +352,9 @@ class Driver:
             opened=unsaved.opened,
             facts=unsaved.facts,
             notes_taken=tuple(note.id for note in self._notes),
+            posts=unsaved.posts,
+            uses=unsaved.uses,
+            grants_used=unsaved.grants_used,
         )
         committed = await self._world.store.commit(change, self._world.worker, self._world.clock())
         self._head = replace(self._head, version=self._head.version + 1)

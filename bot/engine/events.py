@@ -31,6 +31,9 @@ class Judgement:
     impact: Impact | None = None
     digest: str = ""
     options: tuple[Option, ...] = ()
+    #: Counters of limits that are used if it runs, and if it is asked about.
+    uses_if_run: tuple[str, ...] = ()
+    uses_if_asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,13 @@ class Forbidden:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrantLapsed:
+    """The remembered approval these calls relied on does not hold any more: judge them again."""
+
+    calls: tuple[CallId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
     """These calls had started when their process died; nobody knows whether they finished."""
 
@@ -127,6 +137,7 @@ Event: TypeAlias = (
     | Drifted
     | Forbidden
     | Lost
+    | GrantLapsed
     | BreakpointHit
     | Noted
     | CancelAsked

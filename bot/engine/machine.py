@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.domain.canonical import JsonObject
-from bot.domain.ids import CallId
+from bot.domain.ids import CallId, GrantId
 from bot.domain.run import CallState, Head
 from bot.domain.tool import ToolCall, ToolResult
 from bot.domain.transcript import ModelTurn
@@ -29,6 +29,7 @@ from bot.engine.events import (
     Drifted,
     Event,
     Forbidden,
+    GrantLapsed,
     Judged,
     Judgement,
     Lost,
@@ -66,6 +67,9 @@ def advance(head: Head, event: Event, *, turn: ModelTurn | None, now: datetime) 
             desk.close(event.call_id, "denied", wording.denied(event.verdict.reason))
         case Lost():
             _lost(desk, event.calls)
+        case GrantLapsed():
+            for call_id in event.calls:
+                desk.update(call_id, status="proposed", verdict=None)
         case BreakpointHit():
             _breakpoint_hit(desk, event)
         case Noted():
@@ -84,6 +88,9 @@ def _answered(desk: Desk, turn: ModelTurn) -> None:
     desk.head = head
     if ending := _ENDINGS.get(turn.stop):
         desk.end("failed", ending)
+    elif len({call.id for call in turn.calls}) < len(turn.calls):
+        # Results are tied to calls by their id: with doubles nobody could say what ran.
+        desk.end("failed", wording.DOUBLE_IDS)
     elif not turn.calls:
         reviewed = any(point.step == "model" and point.when == "after" for point in head.breakpoints)
         desk.head = replace(head, phase="answer" if reviewed else "finish")
@@ -125,6 +132,7 @@ def _ask(desk: Desk, judgement: Judgement, ask: Ask) -> None:
             desk.next_id(), desk.head, judgement, ask, said=desk.said(), now=desk.now
         )
         desk.open(interrupt)
+        desk.uses.extend(judgement.uses_if_asked)
         measured = _measured(judgement)
         desk.update(judgement.call_id, status="asking", interrupt=interrupt.id, approved=False, **measured)
 
@@ -140,6 +148,8 @@ def _started(desk: Desk, calls: tuple[CallId, ...]) -> None:
     for call_id in calls:
         call = desk.update(call_id, status="started")
         planned = desk.planned(call)
+        desk.uses.extend(call.uses)
+        desk.grants_used.extend(_grants(call))
         desk.fact("execution_started", call=call_id, tool=planned.tool, args=planned.digest[:16])
 
 
@@ -207,7 +217,18 @@ def proposed_calls(turn: ModelTurn | None) -> Mapping[CallId, ToolCall]:
 
 
 def _measured(judgement: Judgement) -> dict[str, Any]:
-    return {"verdict": judgement.verdict, "impact": judgement.impact, "digest": judgement.digest}
+    return {
+        "verdict": judgement.verdict,
+        "impact": judgement.impact,
+        "digest": judgement.digest,
+        "uses": judgement.uses_if_run,
+    }
+
+
+def _grants(call: CallState) -> list[GrantId]:
+    """The remembered approvals a call relies on; the policy names them among the rules that spoke."""
+    rules = call.verdict.rules if isinstance(call.verdict, Allow) else ()
+    return [GrantId(rule.removeprefix("grant:")) for rule in rules if rule.startswith("grant:")]
 
 
 def _verdict_facts(judgement: Judgement) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from bot.domain.ids import CallId, InterruptId, UserId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.tool import Planned
 from bot.domain.transcript import DraftEdited, HumanDecision, UserText
+from bot.domain.verdict import ApprovalTerms, Ask
 from bot.engine import wording
 from bot.engine.desk import Desk
 
@@ -74,10 +75,17 @@ def _approved(desk: Desk, interrupt: Interrupt, call_id: CallId, outcome: Decide
         status="ready",
         approved=True,
         planned=changed,
+        verdict=outcome.verdict or _asked_under(interrupt),
         impact=outcome.impact if outcome.planned else interrupt.impact,
         digest=outcome.digest or interrupt.digest,
         notice=_notice(interrupt, outcome.decision, changed) if changed else "",
     )
+
+
+def _asked_under(interrupt: Interrupt) -> Ask:
+    """The verdict as the approver saw it: a later policy is compared with this, and may only be stricter."""
+    terms = ApprovalTerms(approvers=interrupt.approvers, quorum=interrupt.quorum)
+    return Ask(rules=interrupt.rules, reason=interrupt.reason, policy=interrupt.policy, terms=terms)
 
 
 def _notice(interrupt: Interrupt, decision: Decision, changed: Planned) -> str:

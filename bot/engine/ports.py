@@ -8,13 +8,16 @@ from typing import Literal, Protocol, TypeAlias
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Decision, Outcome, Withdrawn
-from bot.domain.ids import CallId, InterruptId, RunId, ThreadId, UserId, WorkerId
+from bot.domain.grant import Grant
+from bot.domain.ids import CallId, GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt, Question
+from bot.domain.person import Person
 from bot.domain.run import AgentSpec, Breakpoint, Head, RunState, Thread
 from bot.domain.tool import Impact, Planned, ToolCall, ToolDefinition, ToolResult
 from bot.domain.transcript import Entry, ModelTurn, UserText
 from bot.domain.verdict import Verdict
 from bot.policy.context import Context
+from bot.policy.model import LimitUse
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -151,12 +154,40 @@ class PolicyInForce(Protocol):
 
     def decide(self, call: ToolCall, context: Context) -> Verdict: ...
 
+    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
+        """Return the counters this call would use."""
+        ...
+
 
 class Policies(Protocol):
     def for_channel(self, channel: str) -> PolicyInForce: ...
 
 
+class People(Protocol):
+    """Who somebody is right now; looked up when it matters, never remembered for long."""
+
+    async def person(self, user: UserId) -> Person:
+        """Return what is known; a standing of `unknown` where nobody can say."""
+        ...
+
+
 # ── Storage ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A message to be shown, or to be shown again because what it is about has changed."""
+
+    #: The same key is the same message.
+    key: str
+    thread: Thread
+    run_id: RunId
+    #: card: an interrupt as it stands · answer: how the run ended · or what a front makes of it.
+    kind: str
+    #: What it is about: an interrupt's id, or the run's.
+    subject: str
+    #: Fixed content, for messages that are not rendered from a row.
+    body: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +201,10 @@ class Change:
     facts: tuple[AuditFact, ...] = ()
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
+    posts: tuple[Post, ...] = ()
+    #: Counters of limits that this change uses, and grants that calls started with it rely on.
+    uses: tuple[str, ...] = ()
+    grants_used: tuple[GrantId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +285,16 @@ class Store(Protocol):
 
         Raises:
             LostRace: the run is not this worker's any more; nothing was written.
+            GrantSpent: a grant in `grants_used` cannot be used (any more); nothing was written.
         """
+        ...
+
+    async def count_uses(self, keys: Sequence[tuple[str, datetime]]) -> dict[str, int]:
+        """Return how often each counter was used since the given time."""
+        ...
+
+    async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
+        """Return what was remembered for this tool in this thread and its channel, and still holds."""
         ...
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...
@@ -271,11 +315,14 @@ class Store(Protocol):
         *,
         successor: Interrupt | None = None,
         claim_for: WorkerId | None = None,
+        posts: Sequence[Post] = (),
+        grant: Grant | None = None,
     ) -> SettleResult:
         """End an open interrupt, or change nothing and tell how it ended. Exactly one caller wins.
 
         `successor` is opened in the same transaction and takes its place. If it was the last open interrupt
-        of a waiting run, the run is claimed for `claim_for` at once, or made ready for anybody.
+        of a waiting run, the run is claimed for `claim_for` at once, or made ready for anybody. `grant` is
+        stored with it, if the caller wins.
 
         Raises:
             CheckpointNotFound: nobody knows this interrupt.

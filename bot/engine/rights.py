@@ -1,8 +1,11 @@
 """Who may answer an interrupt. Pure; asked at click time and again at submit time, never remembered."""
 
+from dataclasses import replace
+
 from bot.domain.interrupt import Asked
 from bot.domain.person import Person
 from bot.domain.verdict import Approvers
+from bot.policy.binding import admits
 
 _STANDING = {
     "guest": "Guests cannot decide here.",
@@ -18,19 +21,15 @@ def objection(person: Person, asked: Asked) -> str:
     if person.standing != "member":
         return _STANDING[person.standing]
     interrupt = asked.interrupt
-    is_requester = person.id == interrupt.requester
     sets = (interrupt.approvers, *asked.escalated_to)
-    if not any(_included(person, approvers, is_requester=is_requester) for approvers in sets):
-        return f"Only {names(sets)} can decide this. I have not counted your click."
-    if is_requester and not any(approvers.requester_may_approve for approvers in sets):
+    if any(admits(approvers, person, interrupt.requester) for approvers in sets):
+        return ""
+    generous = (replace(approvers, requester_may_approve=True) for approvers in sets)
+    if person.id == interrupt.requester and any(
+        admits(each, person, interrupt.requester) for each in generous
+    ):
         return "You asked for this yourself; someone else has to approve it."
-    return ""
-
-
-def _included(person: Person, approvers: Approvers, *, is_requester: bool) -> bool:
-    if is_requester and approvers.requester:
-        return True
-    return person.id in approvers.users or bool(person.groups.intersection(approvers.groups))
+    return f"Only {names(sets)} can decide this. I have not counted your click."
 
 
 def names(sets: tuple[Approvers, ...]) -> str:

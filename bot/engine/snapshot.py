@@ -17,7 +17,10 @@ def next_steps(head: Head, asked: Sequence[Asked]) -> list[str]:
         return []
     waiting = [each.interrupt for each in asked if each.status == "open"]
     if waiting:
-        return [f"answer {each.id}: {each.kind}{f' of {each.planned.tool}' if each.planned else ''}" for each in waiting]
+        return [
+            f"answer {each.id}: {each.kind}{f' of {each.planned.tool}' if each.planned else ''}"
+            for each in waiting
+        ]
     if head.phase == "model":
         return ["call the model"]
     return [f"{call.status}: {call.id}" for call in head.calls if call.status != "settled"] or ["finish"]
@@ -67,9 +70,16 @@ def interrupt_facts(asked: Asked) -> JsonObject:
         "outcome": describe(asked.outcome) if asked.outcome else None,
         "reason": interrupt.reason,
         "rules": list(interrupt.rules),
-        "planned": {"tool": interrupt.planned.tool, "args": interrupt.planned.args} if interrupt.planned else None,
-        "impact": {"summary": impact.summary, "count": impact.count, "bytes": impact.bytes} if impact else None,
-        "options": [{"id": option.id, "label": option.label, "consequence": option.consequence} for option in interrupt.options],
+        "planned": {"tool": interrupt.planned.tool, "args": interrupt.planned.args}
+        if interrupt.planned
+        else None,
+        "impact": {"summary": impact.summary, "count": impact.count, "bytes": impact.bytes}
+        if impact
+        else None,
+        "options": [
+            {"id": option.id, "label": option.label, "consequence": option.consequence}
+            for option in interrupt.options
+        ],
         "response_schema": interrupt.response_schema,
         "subject": interrupt.subject,
         "verbs": list(interrupt.verbs),
@@ -101,7 +111,9 @@ def _item(item: Item) -> JsonObject:
 
 
 def _answer(transcript: Sequence[Entry]) -> str:
-    words = (entry.item.text for entry in reversed(transcript) if isinstance(entry.item, ModelTurn | DraftEdited))
+    words = (
+        entry.item.text for entry in reversed(transcript) if isinstance(entry.item, ModelTurn | DraftEdited)
+    )
     return next(words, "")
 
 

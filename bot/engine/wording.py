@@ -78,6 +78,7 @@ REFUSED = "The model refused to work on this request."
 CUT_OFF = (
     "The answer was cut off: it reached the model's output limit. Nothing of the unfinished step was run."
 )
+DOUBLE_IDS = "The model proposed two calls with the same id, so none of them was run. Ask again."
 TOO_LONG = "This conversation has become too long for the model. Start a new thread with what still matters."
 
 

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.decision import Decision, Outcome
 from bot.domain.errors import Corrupt
+from bot.domain.grant import Grant
 from bot.domain.interrupt import Interrupt
 from bot.domain.run import Head
 from bot.domain.transcript import Item
@@ -68,6 +69,7 @@ ITEM: Codec[Item] = Codec("entry", Item)
 INTERRUPT: Codec[Interrupt] = Codec("interrupt", Interrupt)
 OUTCOME: Codec[Outcome] = Codec("outcome", Outcome)
 DECISION: Codec[Decision] = Codec("vote", Decision)
+GRANT: Codec[Grant] = Codec("grant", Grant)
 CANCEL: Codec[CancelRequest] = Codec("cancel request", CancelRequest)
 
 

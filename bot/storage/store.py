@@ -7,11 +7,12 @@ from typing import Protocol
 from bot.domain.audit import AuditFact, AuditRecord
 from bot.domain.decision import Decision, Outcome
 from bot.domain.errors import Corrupt
-from bot.domain.ids import InterruptId, RunId, ThreadId, WorkerId
+from bot.domain.grant import Grant
+from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
-from bot.domain.run import Head, RunState
+from bot.domain.run import Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
-from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, SettleResult
+from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
 from bot.storage import transactions as tx
 from bot.storage.transactions import T, Transaction
 
@@ -66,8 +67,34 @@ class SqlStore:
         *,
         successor: Interrupt | None = None,
         claim_for: WorkerId | None = None,
+        posts: Sequence[Post] = (),
+        grant: Grant | None = None,
     ) -> SettleResult:
-        return await self._db.write(tx.settle(interrupt_id, outcome, facts, successor, claim_for))
+        return await self._db.write(
+            tx.settle(
+                interrupt_id,
+                outcome,
+                facts,
+                successor=successor,
+                claim_for=claim_for,
+                posts=posts,
+                grant=grant,
+            )
+        )
+
+    async def count_uses(self, keys: Sequence[tuple[str, datetime]]) -> dict[str, int]:
+        return await self._db.read(tx.count_uses(keys)) if keys else {}
+
+    async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
+        return await self._db.read(tx.grants_for(thread, tool, now))
+
+    async def grants(self, now: datetime) -> tuple[Grant, ...]:
+        """Return every remembered approval that still holds."""
+        return await self._db.read(tx.list_grants(now))
+
+    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool:
+        """End a grant; return whether there was one to end."""
+        return await self._db.write(tx.revoke(grant_id, now, fact))
 
     async def record(self, facts: Sequence[AuditFact]) -> None:
         await self._db.write(tx.record(facts))

@@ -12,13 +12,14 @@ from typing import Any, TypeAlias, TypeVar
 
 from bot.domain.audit import GENESIS, AuditFact, AuditRecord, body_text, chained
 from bot.domain.decision import Decision, Outcome, Withdrawn
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, LostRace
-from bot.domain.ids import InterruptId, RunId, ThreadId, UserId, WorkerId
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, LostRace
+from bot.domain.grant import Grant
+from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
-from bot.domain.run import FINAL, Head, RunState
+from bot.domain.run import FINAL, Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
-from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, SettleResult
-from bot.storage.codec import CANCEL, DECISION, FORMAT, HEAD, INTERRUPT, ITEM, OUTCOME, micros, moment
+from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
+from bot.storage.codec import CANCEL, DECISION, FORMAT, GRANT, HEAD, INTERRUPT, ITEM, OUTCOME, micros, moment
 
 Row: TypeAlias = Sequence[Any]
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -78,9 +79,14 @@ def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Commi
         yield "settle_interrupt", (interrupt_id, at, OUTCOME.write(withdrawn))
     for note_id in change.notes_taken:
         yield "delete_note", (head.run_id, note_id)
+    for grant_id in change.grants_used:
+        if not (yield "use_grant", (grant_id, at)):
+            raise GrantSpent(grant_id)
+    for key in change.uses:
+        yield "insert_use", (key, at, head.run_id)
+    yield from touch(change.posts, now)
     if head.state in FINAL:
-        over = Withdrawn(at=now, why=f"the run is {head.state}")
-        yield "withdraw_open", (head.run_id, at, OUTCOME.write(over))
+        yield from _withdraw_open(head.run_id, Withdrawn(at=now, why=f"the run is {head.state}"))
     body = HEAD.write(head, leave_out=_COLUMNS)
     rows = yield "save_run", (head.run_id, head.version, worker, head.state, at, FORMAT, body)
     if not rows:
@@ -125,8 +131,7 @@ def request_cancel(run_id: RunId, request: CancelRequest, now: datetime) -> Tran
     rows = yield "cancel_run", (run_id, CANCEL.write(request), micros(now))
     if not rows:
         raise AlreadyResumed(run_id, known[0][1])
-    over = Withdrawn(at=now, why="the run was cancelled", by=request.by)
-    yield "withdraw_open", (run_id, micros(now), OUTCOME.write(over))
+    yield from _withdraw_open(run_id, Withdrawn(at=now, why="the run was cancelled", by=request.by))
     return rows[0][0]
 
 
@@ -190,6 +195,7 @@ def vote(interrupt_id: InterruptId, decision: Decision, fact: AuditFact) -> Tran
     if not rows or rows[0][2] != "open":
         return ()
     yield "insert_vote", (interrupt_id, decision.by, micros(decision.at), FORMAT, DECISION.write(decision))
+    yield "touch_known_post", (f"card/{interrupt_id}", micros(decision.at))
     yield from record((fact,))
     return (yield from _votes(interrupt_id))
 
@@ -198,8 +204,11 @@ def settle(
     interrupt_id: InterruptId,
     outcome: Outcome,
     facts: Sequence[AuditFact],
+    *,
     successor: Interrupt | None,
     claim_for: WorkerId | None,
+    posts: Sequence[Post],
+    grant: Grant | None,
 ) -> Transaction[SettleResult]:
     rows = yield "interrupt", (interrupt_id,)
     if not rows:
@@ -209,9 +218,14 @@ def settle(
     won = yield "settle_interrupt", (interrupt_id, micros(now), OUTCOME.write(outcome))
     if not won:
         return SettleResult(won=False, asked=(yield from _known(interrupt_id)))
+    yield "disarm_timers", (interrupt_id,)
     if successor is not None:
-        yield _insertion(successor)
+        yield from _open(successor)
+    if grant is not None:
+        yield from _remember(grant)
     yield from record(facts)
+    yield "touch_known_post", (f"card/{interrupt_id}", micros(now))
+    yield from touch(posts, now)
     woken = yield "wake_run", (run_id, micros(now))
     checkpoint = (yield from claim(run_id, claim_for, now)) if woken and claim_for else None
     return SettleResult(
@@ -242,6 +256,59 @@ def interrupts_of_run(run_id: RunId) -> Transaction[tuple[Asked, ...]]:
 def due_interrupts(now: datetime, limit: int) -> Transaction[tuple[Asked, ...]]:
     rows = yield "due_interrupts", (micros(now), limit)
     return (yield from _all_asked(rows))
+
+
+# ── Posts ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def touch(posts: Sequence[Post], now: datetime) -> Transaction[None]:
+    for post in posts:
+        body = json.dumps(post.body) if post.body is not None else None
+        about = (post.thread.front, post.thread.id, post.run_id, post.kind, post.subject)
+        yield "touch_post", (post.key, *about, body, micros(now))
+
+
+# ── Limits and grants ────────────────────────────────────────────────────────────────────────────────────
+
+
+def count_uses(keys: Sequence[tuple[str, datetime]]) -> Transaction[dict[str, int]]:
+    counts: dict[str, int] = {}
+    for key, since in keys:
+        rows = yield "count_uses", (key, micros(since))
+        counts[key] = rows[0][0]
+    return counts
+
+
+def grants_for(thread: Thread, tool: str, now: datetime) -> Transaction[tuple[Grant, ...]]:
+    rows = yield "grants_here", (f"thread/{thread.id}", f"channel/{thread.channel}", tool, micros(now))
+    return tuple(_grant(row) for row in rows)
+
+
+def list_grants(now: datetime) -> Transaction[tuple[Grant, ...]]:
+    rows = yield "list_grants", (micros(now), PAGE)
+    return tuple(_grant(row) for row in rows)
+
+
+def revoke(grant_id: GrantId, now: datetime, fact: AuditFact) -> Transaction[bool]:
+    rows = yield "revoke_grant", (grant_id, micros(now))
+    if rows:
+        yield from record((fact,))
+    return bool(rows)
+
+
+def _remember(grant: Grant) -> Transaction[None]:
+    place, expires = f"{grant.place}/{grant.where}", micros(grant.expires_at)
+    body = GRANT.write(grant, leave_out={"used", "revoked_at"})
+    yield (
+        "insert_grant",
+        (grant.id, place, grant.tool, grant.granted_by, expires, grant.max_uses, FORMAT, body),
+    )
+
+
+def _grant(row: Row) -> Grant:
+    used, revoked_at, format_version, text = row
+    revoked = moment(revoked_at) if revoked_at is not None else None
+    return replace(GRANT.read(text, format_version, "grant"), used=used, revoked_at=revoked)
 
 
 # ── Notes ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -293,22 +360,47 @@ def _append(change: Change) -> Transaction[None]:
     for entry in change.entries:
         yield "insert_entry", (run_id, entry.seq, micros(entry.at), FORMAT, ITEM.write(entry.item))
     for interrupt in change.opened:
-        yield _insertion(interrupt)
+        yield from _open(interrupt)
     yield from record(change.facts)
 
 
-def _insertion(interrupt: Interrupt) -> Query:
+def _open(interrupt: Interrupt) -> Transaction[None]:
+    """Store a question with its timers: a question nobody would be reminded of cannot exist."""
     opened, expires = micros(interrupt.opened_at), micros(interrupt.expires_at)
     body = INTERRUPT.write(interrupt)
-    return "insert_interrupt", (
-        interrupt.id,
-        interrupt.run_id,
-        interrupt.thread_id,
-        opened,
-        expires,
-        FORMAT,
-        body,
+    yield (
+        "insert_interrupt",
+        (
+            interrupt.id,
+            interrupt.run_id,
+            interrupt.thread_id,
+            opened,
+            expires,
+            FORMAT,
+            body,
+        ),
     )
+    for kind, ordinal, due in timers_of(interrupt):
+        yield "arm_timer", (interrupt.id, kind, ordinal, micros(due))
+
+
+def timers_of(interrupt: Interrupt) -> list[tuple[str, int, datetime]]:
+    """When something is to happen if nobody answers: (kind, ordinal, due)."""
+    timers = [("remind", number, due) for number, due in enumerate(interrupt.remind_at)]
+    if interrupt.escalate is not None:
+        timers.append(("escalate", 0, interrupt.opened_at + interrupt.escalate.after))
+    # Whatever would come after the expiry never comes.
+    return [
+        *(timer for timer in timers if timer[2] < interrupt.expires_at),
+        ("expire", 0, interrupt.expires_at),
+    ]
+
+
+def _withdraw_open(run_id: RunId, outcome: Withdrawn) -> Transaction[None]:
+    rows = yield "withdraw_open", (run_id, micros(outcome.at), OUTCOME.write(outcome))
+    for row in rows:
+        yield "disarm_timers", (row[0],)
+        yield "touch_known_post", (f"card/{row[0]}", micros(outcome.at))
 
 
 def _head(row: Row) -> Head:

@@ -82,6 +82,13 @@ class Recorder:
             )
 
 
+class Everybody:
+    """Everybody is a member."""
+
+    async def person(self, user: UserId) -> Person:
+        return Person(id=user)
+
+
 @dataclass(kw_only=True)
 class Lab:
     """One process's engine."""
@@ -175,7 +182,7 @@ async def lab(
         database = await stack.enter_async_context(open_sqlite(path))
         store = SqlStore(database, is_gone)
         toolbox = Registry(tools)
-        judge = Judge(toolbox, policy, clock)
+        judge = Judge(toolbox=toolbox, policies=policy, store=store, clock=clock, people=Everybody())
         model = script if hasattr(script, "stream") else ScriptedModel(script)  # pyright: ignore[reportArgumentType]
         world = World(
             store=store,

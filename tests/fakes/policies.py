@@ -7,6 +7,7 @@ from bot.domain.run import Breakpoint
 from bot.domain.tool import ToolCall
 from bot.domain.verdict import Allow, ApprovalTerms, Approvers, Ask, Deny, Verdict
 from bot.policy.context import Context
+from bot.policy.model import LimitUse
 
 ANN_OR_BOB = Approvers(users=("ann", "bob"), requester_may_approve=True, label="ann or bob")
 TERMS = ApprovalTerms(approvers=ANN_OR_BOB, expires=timedelta(minutes=15), on_timeout="deny")
@@ -25,6 +26,9 @@ class TablePolicy:
 
     def for_channel(self, channel: str) -> "TablePolicy":
         return self
+
+    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
+        return ()
 
     def decide(self, call: ToolCall, context: Context) -> Verdict:
         if context.tool is None:

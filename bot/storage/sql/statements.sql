@@ -176,3 +176,75 @@ SELECT run_id FROM runs WHERE state = 'ready' AND state IN ('ready', 'running') 
 
 -- state_counts --
 SELECT state, COUNT(*) FROM runs GROUP BY state ORDER BY state
+
+-- touch_post --
+-- A message that is already there is to be shown again; a new one is to be posted
+INSERT INTO outbox (key, front, thread_id, run_id, kind, subject, body, wanted, shown, due_at, attempts)
+VALUES ($1, $2, $3, $4, $5, $6, $7, 1, 0, $8, 0)
+ON CONFLICT (key) DO UPDATE SET wanted = outbox.wanted + 1, attempts = 0, due_at = excluded.due_at,
+  body = COALESCE(excluded.body, outbox.body)
+
+-- touch_known_post --
+UPDATE outbox SET wanted = wanted + 1, attempts = 0, due_at = $2 WHERE key = $1
+
+-- due_posts --
+SELECT key, front, thread_id, run_id, kind, subject, body, wanted, ref, attempts FROM outbox
+WHERE front = $1 AND shown < wanted AND due_at <= $2 ORDER BY due_at, key LIMIT $3
+
+-- next_post_due --
+SELECT MIN(due_at) FROM outbox WHERE front = $1 AND shown < wanted
+
+-- post --
+SELECT key, front, thread_id, run_id, kind, subject, body, wanted, ref, attempts FROM outbox WHERE key = $1
+
+-- post_shown --
+-- Only as far as it was rendered: a change in between leaves it due again
+UPDATE outbox SET shown = CASE WHEN $2 > shown THEN $2 ELSE shown END, ref = COALESCE($3, ref), attempts = 0
+WHERE key = $1
+
+-- post_failed --
+UPDATE outbox SET attempts = attempts + 1, due_at = $2 WHERE key = $1
+
+-- post_lost --
+-- The message was deleted by somebody: forget where it was and show it anew
+UPDATE outbox SET ref = NULL, wanted = wanted + 1, due_at = $2 WHERE key = $1
+
+-- insert_use --
+INSERT INTO uses (key, at, run_id) VALUES ($1, $2, $3)
+
+-- count_uses --
+SELECT COUNT(*) FROM uses WHERE key = $1 AND at > $2
+
+-- forget_uses --
+DELETE FROM uses WHERE at < $1
+
+-- insert_grant --
+INSERT INTO grants (grant_id, place, tool, granted_by, expires_at, max_uses, used, v, body)
+VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)
+
+-- grants_here --
+SELECT used, revoked_at, v, body FROM grants
+WHERE place IN ($1, $2) AND tool = $3 AND revoked_at IS NULL AND expires_at > $4 AND used < max_uses
+
+-- list_grants --
+SELECT used, revoked_at, v, body FROM grants
+WHERE revoked_at IS NULL AND expires_at > $1 AND used < max_uses ORDER BY expires_at LIMIT $2
+
+-- use_grant --
+-- Of several calls that want the last use exactly one gets it
+UPDATE grants SET used = used + 1
+WHERE grant_id = $1 AND revoked_at IS NULL AND expires_at > $2 AND used < max_uses
+RETURNING grant_id
+
+-- revoke_grant --
+UPDATE grants SET revoked_at = $2 WHERE grant_id = $1 AND revoked_at IS NULL RETURNING grant_id
+
+-- arm_timer --
+INSERT INTO timers (interrupt_id, kind, ordinal, due_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (interrupt_id, kind, ordinal) DO NOTHING
+
+-- disarm_timers --
+DELETE FROM timers WHERE interrupt_id = $1
+
+-- next_timer --
+SELECT MIN(due_at) FROM timers
