@@ -176,6 +176,12 @@ class World:
         self.now = now
         self.changed: Callable[[str, Json], None] = _ignore_change
         self.happened: Callable[[Happened], None] = _ignore_event
+        self._numbers = itertools.count(1)
+        self._last_ts = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything but who listens and which ids were given out."""
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
         self.usergroups: dict[str, Usergroup] = {}
@@ -195,8 +201,6 @@ class World:
         self.files: dict[str, File] = {}
         #: What each person has typed or picked: (user, container) → block id → action id → state.
         self.inputs: dict[tuple[str, str], dict[str, dict[str, Json]]] = {}
-        self._numbers = itertools.count(1)
-        self._last_ts = 0
 
     # Public ids are counted, so that two runs of a test read the same; what grants something is random.
 
