@@ -92,8 +92,10 @@ class Courier:
         delivery = self.in_flight.get(delivery_id)
         if delivery is None:
             self.transcript.note("<-", f"ack of {delivery_id}: late, repeated or unknown, ignored")
+            self.feed.publish("ack_ignored", {"id": delivery_id})
         elif self.faults.take_dropped_ack():
             self.transcript.note("--", f"ack of {delivery.label} lost on the way")
+            self.feed.publish("ack_lost", {"id": delivery_id})
         else:
             self._settle(delivery, "acked")
             delivery.answer = answer

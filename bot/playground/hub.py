@@ -111,7 +111,7 @@ class Hub:
     # For tests.
 
     async def wait(self, find: Callable[[], T | None], what: str) -> T:
-        """Return what `find` finds, looking again at every change.
+        """Return what `find` finds, as soon as that is true, looking again at every change.
 
         Raises:
             NeverHappened: it did not come within `patience`; the message holds the transcript.
@@ -121,7 +121,7 @@ class Hub:
                 while True:
                     seen = self.feed.number
                     found = find()
-                    if found is not None and found is not False:
+                    if found:
                         return found
                     await self.feed.wait(seen)
         except TimeoutError:

@@ -40,7 +40,8 @@ class Sockets:
         self._transcript = transcript
         self._tickets: set[str] = set()
         self._open: deque[Socket] = deque()
-        self._count = 0
+        #: How many were accepted so far.
+        self.opened = 0
         self.courier: Courier | None = None
 
     @property
@@ -95,8 +96,8 @@ class Sockets:
             await ws.send_json({"type": "disconnect", "reason": "too_many_websockets"})
             await ws.close()
             return ws
-        self._count += 1
-        socket = Socket(self._count, ws, request)
+        self.opened += 1
+        socket = Socket(self.opened, ws, request)
         self._open.append(socket)
         await ws.send_json(self._hello())
         self._transcript.note("--", f"socket {socket.number} connected, {len(self._open)} open")
@@ -123,6 +124,7 @@ class Sockets:
                 continue
             if self.courier.faults.strict_acks and envelope_id not in socket.carried:
                 self._transcript.note("<-", f"ack of {envelope_id} on another socket, ignored")
+                self._world.changed("ack_ignored", {"id": envelope_id})
                 continue
             socket.carried.discard(envelope_id)
             self.courier.acked(envelope_id, as_dict(ack.get("payload")))

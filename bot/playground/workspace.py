@@ -11,7 +11,7 @@ await slack.approver.clicks("Approve", in_=card)
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Self
@@ -206,7 +206,16 @@ class Workspace:
         self.hub.clock.advance(seconds)
 
     async def settle(self) -> None:
+        """Wait until the app has acked everything it was sent."""
         await self.hub.settle()
+
+    async def until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait until `condition` is true; it is looked at after every change of the workspace and `nudge`."""
+        await self.hub.wait(condition, what)
+
+    def nudge(self) -> None:
+        """Say that something outside changed that a test may be waiting for."""
+        self.hub.feed.publish("nudge", {})
 
     def calls(self, method: str) -> list[ApiCall]:
         """Return the calls of one Web API method, oldest first."""

@@ -1,8 +1,7 @@
 """A workspace for every test, and a real Bolt app in it, over either transport."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Literal
 
 import pytest
 from aiohttp import ClientSession, web
@@ -11,8 +10,7 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.playground.workspace import Workspace
-
-Transport = Literal["socket", "http"]
+from tests.playground.support import Client, Connect, Transport
 
 
 @pytest.fixture
@@ -30,19 +28,19 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def slack() -> AsyncIterator[Workspace]:
+async def slack() -> AsyncGenerator[Workspace]:
     async with Workspace.open() as workspace:
         yield workspace
 
 
 @pytest.fixture
-async def session() -> AsyncIterator[ClientSession]:
+async def session() -> AsyncGenerator[ClientSession]:
     async with ClientSession() as opened:
         yield opened
 
 
 @pytest.fixture
-def client(slack: Workspace, session: ClientSession) -> AsyncWebClient:
+def client(slack: Workspace, session: ClientSession) -> Client:
     """Slack's own client, not ours."""
     return AsyncWebClient(token=slack.bot_token, base_url=slack.api_url, session=session)
 
@@ -53,7 +51,7 @@ def transport(request: pytest.FixtureRequest) -> Transport:
 
 
 @asynccontextmanager
-async def connected(slack: Workspace, app: AsyncApp, transport: Transport) -> AsyncIterator[None]:
+async def connected(slack: Workspace, app: AsyncApp, transport: Transport) -> AsyncGenerator[None]:
     async with AsyncExitStack() as stack:
         if transport == "socket":
             handler = AsyncSocketModeHandler(app, slack.app_token, ping_interval=0.2)
@@ -69,16 +67,13 @@ async def connected(slack: Workspace, app: AsyncApp, transport: Transport) -> As
         yield
 
 
-Connect = Callable[[AsyncApp], Awaitable[None]]
-
-
 @pytest.fixture
-def app(slack: Workspace, client: AsyncWebClient) -> AsyncApp:
+def app(slack: Workspace, client: Client) -> AsyncApp:
     return AsyncApp(client=client, signing_secret=slack.signing_secret)
 
 
 @pytest.fixture
-async def connect(slack: Workspace, transport: Transport) -> AsyncIterator[Connect]:
+async def connect(slack: Workspace, transport: Transport) -> AsyncGenerator[Connect]:
     """Connect an app to the workspace: first over Socket Mode, then over signed HTTP."""
     async with AsyncExitStack() as stack:
 

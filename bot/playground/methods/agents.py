@@ -60,11 +60,15 @@ def rename_session(call: Call) -> Json:
     return {"title": session.title}
 
 
-def change_status(call: Call, channel_id: str, thread_ts: str, status: str) -> Session:
+def check_status(call: Call, status: str) -> None:
     if status not in _STATUSES:
         raise SlackError("invalid_status")
     if not call.manifest.is_agent:
         raise SlackError("feature_disabled")
+
+
+def change_status(call: Call, channel_id: str, thread_ts: str, status: str) -> Session:
+    check_status(call, status)
     session = call.world.sessions.get((channel_id, thread_ts))
     if session is None:
         initiator = call.args.optional("initiator_user_id")

@@ -22,22 +22,26 @@ def complete_upload(call: Call) -> Json:
     if not listed:
         raise missing("files")
     files = [_uploaded(call, str(entry.get("id"))) for entry in listed]
+    message = _share(call) if "channel_id" in call.args else None
     for file, entry in zip(files, listed, strict=True):
         file.title, file.completed = entry.get("title"), True
     rendered = [file_json(file) for file in files]
-    if "channel_id" in call.args:
-        channel = member_channel(call, "channel_id")
-        message = Message(
-            channel=channel.id,
-            ts=call.world.next_ts(),
-            user=BOT_USER,
-            by_bot=True,
-            text=call.args.optional("initial_comment") or "",
-            thread_ts=thread_root(call, channel),
-            files=rendered,
-        )
+    if message is not None:
+        message.files = rendered
         timeline.post(call.world, message)
     return {"files": rendered}
+
+
+def _share(call: Call) -> Message:
+    channel = member_channel(call, "channel_id")
+    return Message(
+        channel=channel.id,
+        ts=call.world.next_ts(),
+        user=BOT_USER,
+        by_bot=True,
+        text=call.args.optional("initial_comment") or "",
+        thread_ts=thread_root(call, channel),
+    )
 
 
 def _uploaded(call: Call, file_id: str) -> File:

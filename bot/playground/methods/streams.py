@@ -5,7 +5,7 @@ from typing import Any
 from bot.playground import timeline
 from bot.playground.blockkit.surfaces import check_blocks
 from bot.playground.errors import SlackError
-from bot.playground.methods.agents import change_status
+from bot.playground.methods.agents import change_status, check_status
 from bot.playground.methods.call import (
     MARKDOWN_TEXT,
     Call,
@@ -54,7 +54,8 @@ def append(call: Call) -> Json:
 def stop(call: Call) -> Json:
     message = _streaming(call)
     last, metadata = blocks_of(call), metadata_of(call)
-    status = call.args.optional("session_status")
+    if status := call.args.optional("session_status"):
+        check_status(call, status)
     _grow(call, message)
     assert message.stream is not None  # `_streaming` saw it
     message.stream.stopped = "app"
@@ -65,7 +66,7 @@ def stop(call: Call) -> Json:
         blocks=_shown(message.stream) + last,
         metadata=metadata or message.metadata,
     )
-    if status is not None:
+    if status:
         change_status(call, message.channel, message.root, status)
     return {"channel": message.channel, "ts": message.ts, "message": message_json(call.world, message)}
 
