@@ -60,7 +60,7 @@ class Server:
         status, headers = 200, {"X-OAuth-Scopes": ",".join(sorted(self._hub.manifest.scopes))}
         try:
             arguments = await _arguments(request)
-            await self._hub.clock.sleep(fault.latency)
+            await self._delay(name, fault.latency)
             answer = {"ok": True, **self._run(name, arguments, _token(request, arguments), fault.strike)}
         except SlackError as error:
             answer, status = error.body(), error.status
@@ -71,6 +71,12 @@ class Server:
             self._hub.transcript.note("--", f"connection reset instead of the answer to {name}")
             request.transport.abort()
         return web.json_response(answer, status=status, headers=headers)
+
+    async def _delay(self, name: str, seconds: float) -> None:
+        if seconds:
+            self._hub.transcript.note("--", f"{name} held back for {seconds} s")
+            self._hub.feed.publish("held", {"method": name})
+            await self._hub.clock.sleep(seconds)
 
     async def use_response_url(self, request: web.Request) -> web.Response:
         try:

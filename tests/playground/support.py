@@ -21,15 +21,21 @@ Connect = Callable[[AsyncApp], Awaitable[None]]
 Client = Any
 
 
-def new_client(slack: Workspace, *, token: str | None = "ours") -> Client:
-    return AsyncWebClient(token=slack.bot_token if token == "ours" else token, base_url=slack.api_url)
+def new_client(slack: Workspace, *, token: str | None = "ours", **options: Any) -> Client:
+    token = slack.bot_token if token == "ours" else token
+    return AsyncWebClient(token=token, base_url=slack.api_url, **options)
+
+
+async def refused(call: Awaitable[Any]) -> Any:
+    """Return the HTTP response to a call that Slack's client reports as an error."""
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    return caught.value.response
 
 
 async def refusal(call: Awaitable[Any]) -> Json:
     """Return the answer to a call that Slack's client reports as an error."""
-    with pytest.raises(SlackApiError) as caught:
-        await call
-    return dict(caught.value.response.data)
+    return dict((await refused(call)).data)
 
 
 def plain(text: str) -> Json:
