@@ -3,6 +3,7 @@
 The rules are the same for both transports; `sockets.py` and `http_events.py` only carry.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,10 +40,8 @@ class Delivery:
     on_ack: Callable[["Delivery"], None] = _nothing
     on_miss: Callable[["Delivery"], None] = _nothing
     deadline: Timer | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self.state in ("acked", "missed")
+    #: Set once it is acked, or given up.
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     def envelope(self) -> Json:
         """Return the frame of Socket Mode."""
@@ -101,6 +100,7 @@ class Courier:
             delivery.answer = answer
             self.transcript.note("<-", f"ack of {delivery.label}{f' {answer}' if answer else ''}")
             delivery.on_ack(delivery)
+            delivery.settled.set()
             self.feed.publish("acked", {"id": delivery.id})
 
     def failed(self, delivery_id: str, reason: str, *, retry: bool = True) -> None:
@@ -120,6 +120,7 @@ class Courier:
                 self._send(delivery)
         else:
             delivery.on_miss(delivery)
+            delivery.settled.set()
         self.feed.publish("missed", {"id": delivery.id, "reason": reason})
 
     def _send(self, delivery: Delivery) -> None:

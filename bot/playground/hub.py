@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -116,14 +117,21 @@ class Hub:
         Raises:
             NeverHappened: it did not come within `patience`; the message holds the transcript.
         """
+        async with self.patiently(what):
+            while True:
+                seen = self.feed.number
+                found = find()
+                if found:
+                    return found
+                await self.feed.wait(seen)
+        raise AssertionError("unreachable: the block above returns or raises")
+
+    @asynccontextmanager
+    async def patiently(self, what: str) -> AsyncGenerator[None]:
+        """Fail with the transcript if the block takes longer than a test should wait."""
         try:
             async with asyncio.timeout(self.patience):
-                while True:
-                    seen = self.feed.number
-                    found = find()
-                    if found:
-                        return found
-                    await self.feed.wait(seen)
+                yield
         except TimeoutError:
             raise NeverHappened(f"waited {self.patience} s for {what}\n{self.transcript}") from None
 

@@ -43,9 +43,11 @@ class Interaction:
         return None if self.delivery is None else self.delivery.answer
 
     async def settled(self) -> "Interaction":
-        delivery = self.delivery
-        if delivery is not None:
-            await self.hub.wait(lambda: delivery.settled, f"an ack of {delivery.label}")
+        """Wait until the app acked, or the person was told that it did not."""
+        if self.delivery is not None:
+            # Not `hub.wait`: with hundreds of clicks under way, each ack would wake all of them.
+            async with self.hub.patiently(f"an ack of {self.delivery.label}"):
+                await self.delivery.settled.wait()
         return self
 
 

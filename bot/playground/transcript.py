@@ -1,7 +1,7 @@
 """What went back and forth, for the message of a failed test. Bounded, and without tokens."""
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -39,6 +39,8 @@ class Transcript:
         self._started = now()
         self.entries: deque[Entry] = deque(maxlen=KEPT)
         self.calls: deque[ApiCall] = deque(maxlen=KEPT)
+        #: Calls of each method, also those no longer kept.
+        self.counts: Counter[str] = Counter()
 
     def note(self, direction: Direction, text: str) -> None:
         self.entries.append(Entry(self._now(), direction, text))
@@ -46,6 +48,7 @@ class Transcript:
     def called(self, method: str, args: Json, answer: Json) -> None:
         shown = {name: value for name, value in args.items() if name != "token"}
         self.calls.append(ApiCall(method, shown, answer))
+        self.counts[method] += 1
         result = "ok" if answer.get("ok") else f"error {answer.get('error')}"
         self.note("<-", f"{method} {_short(shown)} = {result}")
 

@@ -77,7 +77,8 @@ class Workspace:
             bot=require_playground_token(bot_token or new_token("xoxb")),
             app=require_playground_token(app_token or new_token("xapp")),
         )
-        hub, sockets = _build(clock or Clock(), manifest or read_manifest(), patience)
+        asked_for = manifest or await asyncio.to_thread(read_manifest)
+        hub, sockets = _build(clock or Clock(), asked_for, patience)
         async with asyncio.TaskGroup() as tasks:
             slack = cls(hub, sockets, tokens, tasks)
             runner = web.AppRunner(slack._application(tokens), access_log=None, shutdown_timeout=1.0)
@@ -222,7 +223,7 @@ class Workspace:
         return [call for call in self.hub.transcript.calls if call.method == method]
 
     async def called(self, method: str, *, times: int = 1) -> list[ApiCall]:
-        await self.hub.wait(lambda: len(self.calls(method)) >= times, f"{times} calls of {method}")
+        await self.hub.wait(lambda: self.transcript.counts[method] >= times, f"{times} calls of {method}")
         return self.calls(method)
 
     async def connected(self, sockets: int = 1) -> None:

@@ -8,6 +8,7 @@ from aiohttp import ClientSession
 
 from bot.playground.manifest import read_manifest
 from bot.playground.workspace import Workspace
+from bot.playground.world import Channel
 from tests.playground.support import (
     CARD,
     Client,
@@ -110,6 +111,17 @@ async def test_a_token_that_is_not_ours_is_refused_and_not_kept(
     assert (await refusal(client.auth_test()))["error"] == error
     assert (await refusal(client.api_call("auth.test", params={"token": token or ""})))["error"] == error
     assert token is None or token not in str(slack.transcript)
+
+
+async def test_a_token_in_a_body_or_query_is_taken_and_not_kept(
+    slack: Workspace, session: ClientSession
+) -> None:
+    for shape in ("data", "params"):
+        fields: Any = {shape: {"token": slack.bot_token}}
+        async with session.post(f"{slack.api_url}auth.test", **fields) as response:
+            assert (await response.json())["ok"] is True
+    assert slack.bot_token not in str(slack.transcript)
+    assert all("token" not in call.args for call in slack.calls("auth.test"))
 
 
 async def test_each_token_works_for_its_own_methods_only(slack: Workspace, client: Client) -> None:
@@ -279,6 +291,16 @@ async def test_places_and_groups_are_described(slack: Workspace, client: Client)
     assert [g["handle"] for g in listed["usergroups"]] == ["oncall"]
     names = [c["name"] for c in (await client.conversations_list(types="private_channel"))["channels"]]
     assert names == ["ops-private"]
+
+
+async def test_a_private_channel_without_the_bot_does_not_exist_for_it(
+    slack: Workspace, client: Client
+) -> None:
+    slack.add_channel(Channel(id="C0SECRET", name="secret", kind="private", members={slack.approver.id}))
+    assert (await refusal(client.conversations_info(channel="C0SECRET")))["error"] == "channel_not_found"
+    assert (await client.conversations_info(channel=ELSEWHERE))["channel"]["is_member"] is False
+    listed = await client.conversations_list(types="public_channel,private_channel")
+    assert "secret" not in [channel["name"] for channel in listed["channels"]]
 
 
 async def test_a_direct_message_is_opened_once(slack: Workspace, client: Client) -> None:
