@@ -1,10 +1,11 @@
 """A workspace for every test, and a real Bolt app in it, over either transport."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 from aiohttp import ClientSession, web
+from blockbuster import blockbuster_ctx
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -25,6 +26,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     for name in ("BOT_TOKEN", "APP_TOKEN", "SIGNING_SECRET", "CLIENT_ID", "CLIENT_SECRET"):
         monkeypatch.delenv(f"SLACK_{name}", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_calls() -> Iterator[None]:
+    """Fail a test in which the workspace holds up the event loop, and with it every ack."""
+    with blockbuster_ctx("bot.playground"):
+        yield
 
 
 @pytest.fixture

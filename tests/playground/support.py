@@ -12,9 +12,12 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.playground.manifest import read_manifest
 from bot.playground.workspace import Workspace
 
 Json = dict[str, Any]
+#: Read once, outside any event loop.
+MANIFEST = read_manifest()
 Transport = Literal["socket", "http"]
 Connect = Callable[[AsyncApp], Awaitable[None]]
 #: Slack's own AsyncWebClient. It types its methods and answers only partly, so tests do not lean on that.

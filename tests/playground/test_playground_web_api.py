@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from bot.playground.manifest import read_manifest
 from bot.playground.workspace import Workspace
 from bot.playground.world import Channel
 from tests.playground.support import (
     CARD,
+    MANIFEST,
     Client,
     actions,
     button,
@@ -148,7 +148,7 @@ async def test_a_scope_that_the_manifest_lacks_is_named(
     client: Client, scope: str, method: str, arguments: dict[str, Any]
 ) -> None:
     assert (await client.api_call(method, json=arguments))["ok"]
-    async with Workspace.open(manifest=read_manifest().without(scope)) as slack:
+    async with Workspace.open(manifest=MANIFEST.without(scope)) as slack:
         answer = await refusal(new_client(slack).api_call(method, json=arguments))
     assert (answer["error"], answer["needed"]) == ("missing_scope", scope)
     assert scope not in answer["provided"].split(",")
@@ -365,7 +365,7 @@ async def test_a_session_is_created_moved_on_and_renamed(slack: Workspace, clien
 
 
 async def test_a_session_without_the_stop_event_warns() -> None:
-    manifest = read_manifest().without("agent_session_stopped")
+    manifest = MANIFEST.without("agent_session_stopped")
     async with Workspace.open(manifest=manifest) as slack:
         client = new_client(slack)
         root = await slack.requester.says("work")
