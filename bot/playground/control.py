@@ -12,10 +12,11 @@ from hmac import compare_digest
 from aiohttp import web
 
 from bot.playground.arguments import Arguments, parse_body
+from bot.playground.client import Interaction
 from bot.playground.errors import CannotDo, SlackError
 from bot.playground.faults import Faults
 from bot.playground.hub import Hub
-from bot.playground.people import Interaction, Person, person
+from bot.playground.people import Person, person
 from bot.playground.places import Place, Post, Sheet, look
 from bot.playground.shapes import Json
 from bot.playground.snapshot import snapshot
@@ -95,7 +96,7 @@ class Control:
         )
         await response.prepare(request)
         last = request.headers.get("Last-Event-ID") or request.query.get("after") or ""
-        number = int(last) if last.isdigit() else self.hub.feed.number
+        number = int(last) if last.isdecimal() else self.hub.feed.number
         while not self.hub.feed.closed:
             changes = self.hub.feed.since(number)
             if changes is None:

@@ -159,6 +159,27 @@ async def test_an_overflow_menu_sends_the_option(slack: Workspace, client: Clien
         await slack.approver.selects("Sing", from_="more", in_=card)
 
 
+async def test_a_menu_is_not_pressed_and_a_button_holds_nothing(
+    slack: Workspace, client: Client, heard: Heard
+) -> None:
+    card = await posted(slack, client, actions(menu("Folder", "folder", "/srv"), button("Start", "start")))
+    with pytest.raises(CannotDo, match="static_select, not a button"):
+        await slack.approver.clicks("Folder", in_=card)
+    with pytest.raises(CannotDo, match="not something to fill in"):
+        await slack.approver.selects("/srv", from_="Start", in_=card)
+    assert heard.bodies == []
+
+
+async def test_nobody_uses_the_home_tab_of_another(slack: Workspace, client: Client, heard: Heard) -> None:
+    view = {"type": "home", "blocks": [actions(button("Review", "review"))]}
+    await client.views_publish(user_id=slack.approver.id, view=view)
+    home = await slack.approver.home()
+    with pytest.raises(CannotDo, match="not in front of requester"):
+        await slack.requester.clicks("Review", in_=home)
+    assert (await slack.approver.clicks("Review", in_=home)).acked
+    assert heard.last["container"] == {"type": "view", "view_id": home.id}
+
+
 async def test_two_buttons_of_one_name_need_the_exact_one(
     slack: Workspace, client: Client, heard: Heard
 ) -> None:

@@ -110,9 +110,11 @@ def get_reactions(call: Call) -> Json:
 def page(call: Call, name: str, rows: list[Json] | list[str]) -> Json:
     """Return one page of rows with Slack's cursor."""
     cursor = call.args.optional("cursor") or "0"
-    if not cursor.isdigit():
+    if not cursor.isdecimal():
         raise SlackError("invalid_cursor")
     start, size = int(cursor), min(call.args.number("limit", 100), 1000)
+    if size < 1:
+        raise SlackError("invalid_limit")
     after = start + size
     more = after < len(rows)
     return {
@@ -134,8 +136,8 @@ def _readable(call: Call) -> Channel:
 
 
 def _between(call: Call, messages: Iterable[Message]) -> list[Json]:
-    oldest = float(call.args.optional("oldest") or 0)
-    latest = float(call.args.optional("latest") or "inf")
+    oldest = _time(call, "oldest", "0")
+    latest = _time(call, "latest", "inf")
     with_metadata = call.args.flag("include_all_metadata")
     shown: list[Json] = []
     for message in messages:
@@ -145,6 +147,13 @@ def _between(call: Call, messages: Iterable[Message]) -> list[Json]:
                 rendered.pop("metadata", None)
             shown.append(rendered)
     return shown
+
+
+def _time(call: Call, name: str, default: str) -> float:
+    try:
+        return float(call.args.optional(name) or default)
+    except ValueError:
+        raise SlackError(f"invalid_ts_{name}") from None
 
 
 def _item(call: Call) -> Message:
