@@ -10,9 +10,10 @@ what nobody told us about, and are kept few and specific because a false mask hi
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import quote, quote_plus
 
 #: Shorter values would mask ordinary words.
@@ -20,35 +21,50 @@ SHORTEST = 6
 #: No line-less secret that we know of is longer; the stream holds back this much of an unfinished line.
 LONGEST = 4096
 
-_PATTERNS: tuple[str, ...] = (
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",  # AWS key id
-    r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b",  # GitHub
-    r"\bgithub_pat_[A-Za-z0-9_]{22,255}\b",
-    r"\bglpat-[A-Za-z0-9_-]{20,}",  # GitLab
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",  # Slack
-    r"\bxapp-[0-9]-[A-Za-z0-9-]{10,}",
-    r"\bsk-(?:ant-|proj-|live-|svcacct-)?[A-Za-z0-9_-]{20,}",  # Anthropic, OpenAI
-    r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
-    r"\bAIza[0-9A-Za-z_-]{35}",  # Google
-    r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",  # JWT
+#: A text without any of the needles is not even searched: `in` is many times cheaper than a pattern.
+_Pattern: TypeAlias = tuple[tuple[str, ...], re.Pattern[str]]
+_TOKENS: tuple[_Pattern, ...] = (
+    (("AKIA", "ASIA"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),  # AWS key id
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b")),  # GitHub
+    (("github_pat_",), re.compile(r"\bgithub_pat_[A-Za-z0-9_]{22,255}\b")),
+    (("glpat-",), re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}")),  # GitLab
+    (("xox",), re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),  # Slack
+    (("xapp-",), re.compile(r"\bxapp-[0-9]-[A-Za-z0-9-]{10,}")),
+    (("sk-",), re.compile(r"\bsk-[A-Za-z0-9_-]{20,}")),  # Anthropic, OpenAI
+    (("k_live_", "k_test_"), re.compile(r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}")),  # Stripe
+    (("AIza",), re.compile(r"\bAIza[0-9A-Za-z_-]{35}")),  # Google
+    (("eyJ",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")),  # JWT
 )
-_NAME = "(?:password|passwd|passphrase|secret|token|api_?key|access_?key|private_?key)"
+_NAME = r"(?i:password|passwd|passphrase|secret|token|api_?key|access_?key|private_?key)"
 _IS = r"[ \t]{0,4}[:=][ \t]{0,4}"
-#: In these the value is group `v`; the words around it stay readable.
-_CONTEXTUAL: tuple[str, ...] = (
-    # password: x · api_key=x · "client_secret": "x" · AWS_SECRET_ACCESS_KEY=x
-    rf"""(?i:{_NAME}["']?{_IS})(?P<v>"[^"\n]{{3,}}"|'[^'\n]{{3,}}'|[^\s"',;&|<>(){{}}$‹]{{3,}})""",
-    rf"""(?i:\bauthorization["']?{_IS}["']?(?:basic|bearer|token)[ \t]+)(?P<v1>[^\s"',;]{{4,}})""",
-    r"(?i:\bbearer[ \t]+)(?P<v2>[A-Za-z0-9._~+/=-]{16,})",
-    r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@]{0,80}:(?P<v3>[^\s/@]{3,})@",  # scheme://user:password@host
+#: Not a path (`password=/run/secrets/db` names a file), nor a variable, nor already masked.
+_BARE = r"""(?!\.{0,2}/[a-z._-]+/)[^\s"',;&|<>(){}$‹]"""
+#: In these the value is the group, and the words around it stay readable. Needles are in lower case.
+_CONTEXTUAL: tuple[_Pattern, ...] = (
+    (
+        ("passw", "passphrase", "secret", "token", "key"),
+        re.compile(
+            f"{_NAME}(?:"
+            # "client_secret": "x" · password='x'
+            rf"""["']?{_IS}(?:"(?P<double>[^"\n]{{3,}})"|'(?P<single>[^'\n]{{3,}})')"""
+            # AWS_SECRET_ACCESS_KEY=x · api_key=x
+            rf"|=(?P<equals>{_BARE}{{6,}})"
+            # password: x, but neither `token: expired` nor `secret: Permission denied`
+            rf"|{_IS}(?=[^\s]*[^A-Za-z\s])(?P<colon>{_BARE}{{5,}}))"
+        ),
+    ),
+    (
+        ("authorization", "bearer"),
+        re.compile(
+            rf"""(?i:\bauthorization["']?{_IS}["']?(?:basic|bearer|token)[ \t]+)(?P<scheme>[^\s"',;]{{4,}})"""
+            r"|(?i:\bbearer[ \t]+)(?P<bearer>[A-Za-z0-9._~+/=-]{16,})"
+        ),
+    ),
+    # scheme://user:password@host
+    (("://",), re.compile(r"://[^\s/:@]{0,80}:(?P<url>[^\s/@]{3,})@")),
 )
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----")
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY-----")
-#: A line without any of these cannot match a pattern; the test is a few times cheaper than the patterns.
-_HINT = re.compile(
-    r"A[KS]IA|gh[pousr]_|github_pat|glpat|xox|xapp|sk-|[sr]k_|AIza|eyJ|://|(?i:pass|secret|token|key|bearer|authoriz)"
-)
-_SECRET = re.compile("|".join((*_CONTEXTUAL, *_PATTERNS)))
 
 
 class Redactor:
@@ -57,7 +73,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         # The longest first: a secret that contains another must not leave its rest behind.
         forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self._known: _Pattern = (tuple(forms), re.compile("|".join(map(re.escape, forms))))
 
     def redact(self, text: str) -> str:
         spans = self.spans(text)
@@ -79,13 +95,15 @@ class Redactor:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return where the secrets are, in order and without overlap."""
-        spans: list[tuple[int, int]] = []
-        if self._known:
-            spans.extend(match.span() for match in self._known.finditer(text))
-        if _HINT.search(text):
-            spans.extend(_value_span(match) for match in _SECRET.finditer(text))
+        low = text.lower()
+        matches = [
+            *_matches(text, text, (self._known, *_TOKENS)),
+            *_matches(text, low, _CONTEXTUAL),
+        ]
+        spans = [match.span(match.lastgroup or 0) for match in matches]
+        if "PRIVATE KEY-----" in text:
             spans.extend(_key_spans(text))
-        return _merged(spans)
+        return _merged(spans) if spans else spans
 
 
 class RedactedStream:
@@ -138,6 +156,12 @@ def _forms(secret: str) -> Iterator[str]:
     if len(secret) < SHORTEST:
         return
     yield secret
+    if "\n" in secret:
+        # Streams are masked line by line.
+        for line in secret.splitlines():
+            yield from _forms(line)
+        return
+    yield json.dumps(secret)[1:-1]
     yield quote(secret, safe="")
     yield quote_plus(secret)
     raw = secret.encode()
@@ -150,12 +174,12 @@ def _forms(secret: str) -> Iterator[str]:
                 yield inner[start:end].rstrip("=")
 
 
-def _value_span(match: re.Match[str]) -> tuple[int, int]:
-    group = match.lastgroup or 0
-    start, end = match.span(group)
-    if group == "v" and match.string[start] in "\"'":
-        return start + 1, end - 1
-    return start, end
+def _matches(text: str, needles_in: str, patterns: Iterable[_Pattern]) -> Iterator[re.Match[str]]:
+    for needles, pattern in patterns:
+        for needle in needles:
+            if needle in needles_in:
+                yield from pattern.finditer(text)
+                break
 
 
 def _key_spans(text: str) -> Iterator[tuple[int, int]]:

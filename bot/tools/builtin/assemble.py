@@ -7,16 +7,25 @@ from bot.tools.builtin.ask import ask_tools
 from bot.tools.builtin.bulk import bulk_tools
 from bot.tools.builtin.execute import ExecuteSettings, execute_tools
 from bot.tools.builtin.files import file_tools
+from bot.tools.builtin.http import HttpSettings, http_tools
+from bot.tools.builtin.messages import Messenger, message_tools
 from bot.tools.tool import Tool
 
 
 def builtin_tools(
-    *, clock: Clock, execute: ExecuteSettings | None = None, staging_directory: str | None = None
+    *,
+    clock: Clock,
+    execute: ExecuteSettings | None = None,
+    http: HttpSettings | None = None,
+    messenger: Messenger | None = None,
+    staging_directory: str | None = None,
 ) -> tuple[Tool[Any], ...]:
-    """Return the tools every agent may have."""
+    """Return the tools every agent may have. Without a messenger there is no send_message."""
     return (
         *file_tools(clock),
         *bulk_tools(clock, staging_directory),
         *execute_tools(execute or ExecuteSettings()),
+        *http_tools(http or HttpSettings()),
+        *message_tools(messenger),
         *ask_tools(),
     )
