@@ -73,9 +73,9 @@ class Compiler:
         self.locate = locate
         self.parent = parent
         self.groups: dict[str, Approvers] = {**(parent.groups if parent else {}), **self._groups()}
-        self.fallback = self._terms(
-            file.approval, parent.fallback.terms if parent else ApprovalTerms(), ("approval",)
-        )
+        base = parent.fallback if parent else ApprovalTerms()
+        own = self._terms(file.approval, base, ("approval",)).terms
+        self.fallback = _not_looser(own, base) if parent else own
 
     # People
 
@@ -142,14 +142,17 @@ class Compiler:
 
     # Rules
 
-    def layer(self) -> Layer:
+    def layer(self, fallback: ApprovalTerms) -> Layer:
+        """Compile the rules; those that name no approvers fall back to `fallback`, of the file that counts."""
         file = self.file
         rules = [
-            self._rule(block, rule, (block, place))
+            self._rule(block, rule, (block, place), fallback)
             for block, rules in (("deny", file.deny), ("ask", file.ask), ("allow", file.allow))
             for place, rule in enumerate(rules)
         ]
-        rules += [self._freeze(freeze, ("freeze", place)) for place, freeze in enumerate(file.freeze)]
+        rules += [
+            self._freeze(freeze, ("freeze", place), fallback) for place, freeze in enumerate(file.freeze)
+        ]
         seen: dict[str, str] = {}
         for rule in rules:
             if rule.id in seen:
@@ -157,9 +160,14 @@ class Compiler:
                     ("rules",), f"two rules are called {rule.id!r}: {seen[rule.id]} and {rule.source}"
                 )
             seen[rule.id] = rule.source
-        return Layer(name=file.name, default=file.default, rules=tuple(rules), default_terms=self.fallback)
+        return Layer(
+            name=file.name,
+            default=file.default,
+            rules=tuple(rules),
+            default_terms=RuleTerms(terms=fallback, named=False),
+        )
 
-    def _rule(self, block: Block, rule: RuleFile, place: Place) -> Rule:
+    def _rule(self, block: Block, rule: RuleFile, place: Place, fallback: ApprovalTerms) -> Rule:
         allowing = block == "allow"
         try:
             tests = self._tests(rule, place, restricting=not allowing)
@@ -167,7 +175,7 @@ class Compiler:
         except BadOperand as bad:
             raise BadRule(place, f"rule {rule.id!r}: {bad}") from bad
         ask = (
-            self._terms(rule.terms, self.fallback.terms, place, grantable=not rule.irreversible)
+            self._terms(rule.terms, fallback, place, grantable=not rule.irreversible)
             if isinstance(rule, AskRule)
             else None
         )
@@ -273,7 +281,7 @@ class Compiler:
 
         return Test(phrase=f"unless {_words(unless)}", check=check)
 
-    def _freeze(self, freeze: Freeze, place: Place) -> Rule:
+    def _freeze(self, freeze: Freeze, place: Place, fallback: ApprovalTerms) -> Rule:
         tests = [
             Test(
                 phrase=f"between {freeze.start.isoformat()} and {freeze.end.isoformat()}",
@@ -288,7 +296,7 @@ class Compiler:
             tools=tuple(freeze.tool),
             tests=tuple(tests),
             reason=freeze.reason or f"frozen until {freeze.end:%Y-%m-%d %H:%M %Z}",
-            ask=RuleTerms(terms=replace(self.fallback.terms, grantable=False), named=False)
+            ask=RuleTerms(terms=replace(fallback, grantable=False), named=False)
             if freeze.then == "ask"
             else None,
             source=self.locate(place),
@@ -383,7 +391,7 @@ class Compiler:
             name=self.file.name,
             version=version,
             channels=tuple(self.file.channels),
-            layers=tuple(each.layer() for each in chain),
+            layers=tuple(each.layer(self.fallback) for each in chain),
             resolver=self.resolver,
             environment=self.file.environment,
             agent=AgentSpec(
@@ -431,6 +439,18 @@ class Compiler:
             )
             for place, test in enumerate(self.file.tests)
         )
+
+
+def _not_looser(own: ApprovalTerms, inherited: ApprovalTerms) -> ApprovalTerms:
+    """Return the terms of a file that extends another: who decides may change, how strictly may only grow."""
+    may_self = own.approvers.requester_may_approve and inherited.approvers.requester_may_approve
+    return replace(
+        own,
+        approvers=replace(own.approvers, requester_may_approve=may_self),
+        quorum=max(own.quorum, inherited.quorum),
+        reason_required=own.reason_required or inherited.reason_required,
+        expires=min(own.expires, inherited.expires),
+    )
 
 
 def _ttl(chain: Sequence[Compiler]) -> timedelta | None:

@@ -76,6 +76,23 @@ class PolicySet:
         return found
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2 lets a question end in a question mark, also inside braces; PyYAML's scanner does not."""
+
+    _in_plain = False
+
+    def scan_plain(self) -> Any:
+        self._in_plain = True
+        try:
+            return super().scan_plain()
+        finally:
+            self._in_plain = False
+
+    def peek(self, index: int = 0) -> str:
+        char = super().peek(index)
+        return "x" if char == "?" and self._in_plain else char
+
+
 class _Stop(Exception):
     def __init__(self, mark: yaml.Mark | None, message: str) -> None:
         self.mark, self.message = mark, message
@@ -111,7 +128,7 @@ class _Document:
     def read(self) -> None:
         """Raises PolicyProblems: the text is not YAML as we allow it."""
         try:
-            node = yaml.compose(self.text, Loader=yaml.SafeLoader)
+            node = yaml.compose(self.text, Loader=_Loader)
             self.value = self._convert(node, (), 0) if node is not None else {}
         except yaml.MarkedYAMLError as error:
             message = " ".join(filter(None, (error.context, error.problem)))
@@ -170,7 +187,7 @@ def _scalar(node: yaml.Node) -> Any:
 
 def _check_no_aliases(document: _Document) -> None:
     # Aliases make one line mean another one far away, and can blow a small file up; nobody reviews that.
-    for token in yaml.scan(document.text, Loader=yaml.SafeLoader):
+    for token in yaml.scan(document.text, Loader=_Loader):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
             raise PolicyProblems(
                 [document._at(token.start_mark, "anchors, aliases and tags are not allowed; write it out")]

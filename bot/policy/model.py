@@ -23,6 +23,8 @@ class Test:
 
     phrase: str
     check: Callable[[Look], bool]
+    #: What in the call made it hold, for explain.
+    found: Callable[[Look], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

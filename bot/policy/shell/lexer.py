@@ -109,7 +109,7 @@ class _Builder:
 
     def word(self, raw: str, position: int) -> None:
         value = raw if _PLAIN.match(raw) else "".join(a or b or c for a, b, c in _PIECE.findall(raw))
-        if not self.argv and (raw in RESERVED or not value or "=" in value or value[0] in "%~"):
+        if not self.argv and (value in RESERVED or not value or "=" in value or value[0] in "%~"):
             raise _Refused("an assignment, a reserved word or no name where a command is expected", position)
         self.argv.append(value)
 
