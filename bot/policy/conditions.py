@@ -6,6 +6,7 @@ from datetime import datetime, time
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from bot.domain.tool import READS
 from bot.policy import hosts, scope
 from bot.policy.look import Look, path_words
 from bot.policy.operators import Check, Operator
@@ -68,6 +69,11 @@ def command_check(patterns: Iterable[str], recursive_on: Sequence[str], resolver
     )
 
 
+def command_found(patterns: Iterable[str]) -> Callable[[Look], str]:
+    matches = runs(patterns)
+    return lambda look: "runs " + " ".join(next((each.words for each in look.readings if matches(each)), ()))
+
+
 def pipe_check(patterns: Iterable[str]) -> Check:
     wanted = [pattern.casefold() for pattern in patterns]
     return lambda look: any(
@@ -110,6 +116,13 @@ def _is_root(operand: str, roots: frozenset[str], look: Look) -> bool:
 
 
 # Paths and hosts
+
+
+def touches_found(patterns: Sequence[str], resolver: Resolver) -> Callable[[Look], str]:
+    fits = path_glob([resolver.resolve(p, "/") if p.startswith("~") else p for p in patterns], fold=True)
+    return lambda look: (
+        "touches " + next((path for path in sorted(look.touched) if fits(path)), "a protected path")
+    )
 
 
 def touches_check(patterns: Sequence[str], resolver: Resolver) -> Check:
@@ -222,8 +235,14 @@ def covers(*, profile: bool, command: Sequence[str], paths: Operator | None) -> 
 # The situation
 
 
-def effects_check(wanted: Mapping[str, bool]) -> Check:
-    return lambda look: all(getattr(look.effects, name) is value for name, value in wanted.items())
+def effects_check(wanted: Mapping[str, bool], *, restricting: bool) -> Check:
+    def check(look: Look) -> bool:
+        # A shell may do anything, but a command proved to only read is not destructive, and a rule that asks
+        # about destructive calls does not mean it. To *allow* it takes a rule about commands and their paths.
+        effects = READS if restricting and look.only_reads else look.effects
+        return all(getattr(effects, name) is value for name, value in wanted.items())
+
+    return check
 
 
 def environment_check(wanted: Sequence[str], own: str) -> Check:
