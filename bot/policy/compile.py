@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from bot.domain.canonical import canonical
 from bot.domain.run import AgentSpec, Breakpoint
 from bot.domain.tool import Effects, ToolDefinition
 from bot.domain.verdict import ApprovalTerms, Approvers, Escalation, OptionSpec, Verb
@@ -203,7 +202,8 @@ class Compiler:
         tests += self._about_commands(rule) if restricting else []
         if rule.touches:
             check = conditions.touches_check(rule.touches, self.resolver)
-            tests.append(Test(phrase=f"touches {_words(rule.touches)}", check=check))
+            found = conditions.touches_found(rule.touches, self.resolver)
+            tests.append(Test(phrase=f"touches {_words(rule.touches)}", check=check, found=found))
         tests += self._about_paths(rule, restricting=restricting)
         if rule.hosts:
             check = conditions.hosts_check(rule.hosts, restricting=restricting)
@@ -216,11 +216,15 @@ class Compiler:
         return tests
 
     def _situation(self, rule: RuleFile, place: Place, *, restricting: bool) -> list[Test]:
-        del restricting
         tests: list[Test] = []
         if rule.effects:
             wanted = rule.effects.wanted
-            tests.append(Test(phrase=f"effects {_words(wanted)}", check=conditions.effects_check(wanted)))
+            tests.append(
+                Test(
+                    phrase=f"effects {_words(wanted)}",
+                    check=conditions.effects_check(wanted, restricting=restricting),
+                )
+            )
         if rule.scope:
             tests.append(Test(phrase=f"scope is {rule.scope}", check=conditions.scope_check(rule.scope)))
         if rule.environment:
@@ -240,7 +244,8 @@ class Compiler:
         if rule.command:
             check = conditions.command_check(rule.command, rule.recursive_on or (), self.resolver)
             target = f" recursively on {_words(rule.recursive_on)}" if rule.recursive_on else ""
-            tests.append(Test(phrase=f"runs {_words(rule.command)}{target}", check=check))
+            found = conditions.command_found(rule.command)
+            tests.append(Test(phrase=f"runs {_words(rule.command)}{target}", check=check, found=found))
         if rule.pipe_into:
             tests.append(
                 Test(
@@ -289,7 +294,11 @@ class Compiler:
             )
         ]
         if freeze.effects:
-            tests.append(Test(phrase="effects", check=conditions.effects_check(freeze.effects.wanted)))
+            tests.append(
+                Test(
+                    phrase="effects", check=conditions.effects_check(freeze.effects.wanted, restricting=True)
+                )
+            )
         return Rule(
             id=freeze.id,
             block=freeze.then,
@@ -538,7 +547,25 @@ def _placeholders(value: object) -> list[str]:
     return []
 
 
+#: How operators read aloud.
+_SPOKEN = {
+    "gt": ">",
+    "gte": "≥",
+    "lt": "<",
+    "lte": "≤",
+    "eq": "is",
+    "in": "is one of",
+    "not_in": "is none of",
+}
+_MOST_WORDS = 6
+
+
 def _words(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return canonical(value) if isinstance(value, dict) else str(value)
+        items = [str(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        more = f" and {len(items) - _MOST_WORDS} more" if len(items) > _MOST_WORDS else ""
+        return ", ".join(items[:_MOST_WORDS]) + more
+    if isinstance(value, dict):
+        spoken = (f"{_SPOKEN.get(str(name), str(name))} {_words(inner)}" for name, inner in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return " and ".join(spoken)
+    return str(value).lower() if isinstance(value, bool) else str(value)

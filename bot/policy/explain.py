@@ -109,7 +109,8 @@ def _said(rule: Rule, look: Look) -> tuple[Said, str]:
         return ("silent" if rule.block == "allow" else "unclear"), str(result)
     if rule.covers is not None:
         return _covering(rule, look)
-    return "spoke", "; ".join(test.phrase for test in rule.tests) or "has no conditions"
+    words = (test.found(look) if test.found else test.phrase for test in rule.tests)
+    return "spoke", "; ".join(words) or "has no conditions"
 
 
 def _failing(tests: tuple[Test, ...], look: Look) -> str:
