@@ -13,6 +13,7 @@ from bot.policy import conditions
 from bot.policy.builtin_tools import BUILTIN_TOOLS, shape
 from bot.policy.look import Look
 from bot.policy.model import (
+    STRICTNESS,
     Block,
     Clarify,
     ClarifyField,
@@ -24,6 +25,7 @@ from bot.policy.model import (
     Rule,
     RuleTerms,
     Test,
+    spoken,
 )
 from bot.policy.operators import BadOperand, condition, under
 from bot.policy.outcome import Unclear
@@ -72,6 +74,8 @@ class Compiler:
         self.locate = locate
         self.parent = parent
         self.groups: dict[str, Approvers] = {**(parent.groups if parent else {}), **self._groups()}
+        inherited = parent.default if parent else "allow"
+        self.default: Block = max(file.default, inherited, key=lambda each: STRICTNESS[each])
         base = parent.fallback if parent else ApprovalTerms()
         own = self._terms(file.approval, base, ("approval",)).terms
         self.fallback = _not_looser(own, base) if parent else own
@@ -161,7 +165,7 @@ class Compiler:
             seen[rule.id] = rule.source
         return Layer(
             name=file.name,
-            default=file.default,
+            default=self.default,
             rules=tuple(rules),
             default_terms=RuleTerms(terms=fallback, named=False),
         )
@@ -183,6 +187,7 @@ class Compiler:
             block=block,
             tools=tuple(rule.tool),
             tests=tuple(tests),
+            speaks=spoken(tuple(tests)),
             covers=covers,
             pinned=isinstance(rule, AllowRule) and rule.pinned,
             reason=rule.reason,
@@ -304,6 +309,7 @@ class Compiler:
             block=freeze.then,
             tools=tuple(freeze.tool),
             tests=tuple(tests),
+            speaks=spoken(tuple(tests)),
             reason=freeze.reason or f"frozen until {freeze.end:%Y-%m-%d %H:%M %Z}",
             ask=RuleTerms(terms=replace(fallback, grantable=False), named=False)
             if freeze.then == "ask"

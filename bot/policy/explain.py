@@ -10,7 +10,7 @@ from bot.domain.tool import ToolCall
 from bot.domain.verdict import Approvers, Ask, Verdict
 from bot.policy import builtin
 from bot.policy.context import Context
-from bot.policy.evaluate import decide, speaks
+from bot.policy.evaluate import decide
 from bot.policy.look import Look
 from bot.policy.model import Block, Policy, Rule, Test
 from bot.policy.outcome import Unclear
@@ -102,11 +102,11 @@ def _heard(rule: Rule, look: Look) -> Heard:
 def _said(rule: Rule, look: Look) -> tuple[Said, str]:
     if not rule.is_for(look.call.tool):
         return "elsewhere", f"is about {', '.join(rule.tools)}"
-    result = speaks(rule.tests, look)
-    if result is False:
-        return "silent", _failing(rule.tests, look)
-    if isinstance(result, Unclear):
-        return ("silent" if rule.block == "allow" else "unclear"), str(result)
+    try:
+        if not rule.speaks(look):
+            return "silent", _failing(rule.tests, look)
+    except Unclear as unclear:
+        return ("silent" if rule.block == "allow" else "unclear"), str(unclear)
     if rule.covers is not None:
         return _covering(rule, look)
     words = (test.found(look) if test.found else test.phrase for test in rule.tests)
