@@ -1,9 +1,9 @@
 """From a checked policy file to a policy that can be asked: every rule becomes closures, once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.domain.run import AgentSpec, Breakpoint
@@ -146,12 +146,13 @@ class Compiler:
     # Rules
 
     def layer(self, fallback: ApprovalTerms) -> Layer:
-        """Compile the rules; those that name no approvers fall back to `fallback`, of the file that counts."""
+        """Compile the rules; those that name no approvers use `fallback`, of the file that counts."""
         file = self.file
+        blocks: Mapping[Block, Sequence[RuleFile]] = {"deny": file.deny, "ask": file.ask, "allow": file.allow}
         rules = [
             self._rule(block, rule, (block, place), fallback)
-            for block, rules in (("deny", file.deny), ("ask", file.ask), ("allow", file.allow))
-            for place, rule in enumerate(rules)
+            for block, written in blocks.items()
+            for place, rule in enumerate(written)
         ]
         rules += [
             self._freeze(freeze, ("freeze", place), fallback) for place, freeze in enumerate(file.freeze)
@@ -200,7 +201,8 @@ class Compiler:
         if not (rule.profile or rule.command):
             return None
         paths = under(rule.paths.under, restricting=False, resolver=self.resolver) if rule.paths else None
-        return conditions.covers(profile=rule.profile is not None, command=rule.command or (), paths=paths)
+        prefixes = tuple(tuple(pattern.split()) for pattern in rule.command or ())
+        return conditions.Cover(profile=rule.profile is not None, prefixes=prefixes, paths=paths)
 
     def _tests(self, rule: RuleFile, place: Place, *, restricting: bool) -> list[Test]:
         tests = self._situation(rule, place, restricting=restricting)
@@ -259,7 +261,7 @@ class Compiler:
             )
         if rule.profile:
             # In a rule that restricts, the profile means: all of it only reads.
-            covers = conditions.covers(profile=True, command=(), paths=None)
+            covers = conditions.Cover(profile=True)
             tests.append(Test(phrase="profile read_only", check=lambda look: bool(covers(look))))
         return tests
 
@@ -271,7 +273,7 @@ class Compiler:
         return [Test(phrase=f"paths under {_words(rule.paths.under)}", check=check)]
 
     def _unless(self, unless: Mapping[str, Any], *, restricting: bool) -> Test:
-        # An exception of a rule that restricts lets through, so it must hold for certain; and the other way round.
+        # An exception of a rule that restricts lets through, so it must hold for certain; and vice versa.
         checks = [
             condition(key, spec, restricting=not restricting, resolver=self.resolver)
             for key, spec in unless.items()
@@ -399,7 +401,7 @@ class Compiler:
                 raise BadRule((*place, "contract"), f"${unknown[0]} is not among the things asked")
 
     def policy(self, version: str, files: Sequence[str], protected: Sequence[str]) -> Policy:
-        chain = self._chain()
+        chain = self.chain()
         own = self.file.agent
         patterns = [*files, *protected, *(path for each in chain for path in each.file.protected)]
         return Policy(
@@ -438,8 +440,8 @@ class Compiler:
             files=tuple(files),
         )
 
-    def _chain(self) -> list["Compiler"]:
-        return [*(self.parent._chain() if self.parent else []), self]
+    def chain(self) -> list["Compiler"]:
+        return [*(self.parent.chain() if self.parent else []), self]
 
     def _policy_tests(self) -> tuple[PolicyTest, ...]:
         return tuple(
@@ -543,14 +545,13 @@ def _tool(name: str, described: ToolShape) -> ToolDefinition:
     )
 
 
-def _placeholders(value: object) -> list[str]:
+def _placeholders(value: Any) -> Iterator[str]:
     if isinstance(value, str) and value.startswith("$"):
-        return [value[1:]]
-    if isinstance(value, dict):
-        return [name for inner in value.values() for name in _placeholders(inner)]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return [name for inner in value for name in _placeholders(inner)]  # pyright: ignore[reportUnknownVariableType]
-    return []
+        yield value[1:]
+    inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
+    if isinstance(inner, Iterable) and not isinstance(inner, str):
+        for each in cast("Iterable[Any]", inner):
+            yield from _placeholders(each)
 
 
 #: How operators read aloud.

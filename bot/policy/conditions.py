@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -192,35 +193,40 @@ def hosts_check(patterns: Sequence[str], *, restricting: bool) -> Check:
 # What an allow rule covers of a shell text
 
 
-def covers(*, profile: bool, command: Sequence[str], paths: Operator | None) -> Callable[[Look], int]:
-    """Compile which of the proved commands a rule covers, one bit each; nothing of a text that is not proved."""
-    prefixes = [tuple(pattern.split()) for pattern in command]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """Which proved commands an allow rule covers, one bit each; nothing of a text that is not proved."""
 
-    def mask(look: Look) -> int:
+    profile: bool
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    paths: Operator | None = None
+
+    def __call__(self, look: Look) -> int:
         found, place = 0, 0
         for _, proof in look.proofs:
             if not isinstance(proof, Proof):
                 return 0
             for simple in proof.commands:
-                found |= _covered(simple.argv, look) << place
+                found |= self._covers(simple.argv, look) << place
                 place += 1
         return found
 
-    def _covered(argv: tuple[str, ...], look: Look) -> bool:
-        reads = read_only(argv) if profile else None
+    def _covers(self, argv: tuple[str, ...], look: Look) -> bool:
+        reads = read_only(argv) if self.profile else None
         if not isinstance(reads, Reads):
-            reads = _by_name(argv)
-        return reads is not None and (paths is None or _inside(reads, look))
+            reads = self._by_name(argv)
+        return reads is not None and self._inside(reads, look)
 
-    def _by_name(argv: tuple[str, ...]) -> Reads | None:
+    def _by_name(self, argv: tuple[str, ...]) -> Reads | None:
         inner = without_harmless_wrappers(argv)
         name = plain_name(inner[0]) if inner else None
-        if name is None or not any((name, *inner[1:])[: len(prefix)] == prefix for prefix in prefixes):
+        if name is None or not any((name, *inner[1:])[: len(prefix)] == prefix for prefix in self.prefixes):
             return None
         # Without a grammar every word may be a path.
         return Reads(paths=tuple(part for word in inner[1:] for part in path_words(word)), here=True)
 
-    def _inside(reads: Reads, look: Look) -> bool:
+    def _inside(self, reads: Reads, look: Look) -> bool:
+        paths = self.paths
         if paths is None:
             return True
         looked_at = (*reads.paths, *((".",) if reads.here else ()))
@@ -228,8 +234,6 @@ def covers(*, profile: bool, command: Sequence[str], paths: Operator | None) -> 
             return all(path == "/dev/null" or paths(path, look) for path in looked_at)
         except Unclear:
             return False
-
-    return mask
 
 
 # The situation
@@ -266,12 +270,12 @@ def requester_check(users: frozenset[str]) -> Check:
 
 def scope_check(wanted: Literal["confirmed", "exceeded"]) -> Check:
     if wanted == "confirmed":
-        return lambda look: scope.confirmed(look)
+        return scope.confirmed
     return lambda look: bool(scope.broken(look))
 
 
 def hours_check(start: time, end: time, days: frozenset[int], zone: ZoneInfo) -> Check:
-    """Compile a daily window; one that ends before it starts goes over midnight and belongs to the day it starts."""
+    """Compile a daily window; one that goes over midnight belongs to the day it starts on."""
 
     def check(look: Look) -> bool:
         local = look.context.now.astimezone(zone)

@@ -68,8 +68,8 @@ def _decide(policy: Policy, call: ToolCall, context: Context) -> Verdict:
     for layer in policy.layers:
         _restrict(layer, look, found)
         _permit(layer, look, found)
-        # A file that extends another only tightens it: what the files so far leave to their default is settled
-        # by that default, whatever the next file allows.
+        # A file that extends another only tightens it: what the files so far leave to their default is
+        # settled by that default, whatever the next file allows.
         if not found.spoke and not found.covers(look):
             _default(layer, look, found)
     _limit(policy, look, found)

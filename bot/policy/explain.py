@@ -188,7 +188,7 @@ def render_text(explanation: Explanation, *, colour: bool = False) -> str:
         heard = [each for each in explanation.heard if each.block == block and each.said != "elsewhere"]
         if heard:
             lines += ["", paint(block, block)]
-            lines += [_rule_line(each, paint_dim=lambda text: paint(text, "dim")) for each in heard]
+            lines += [f"{_rule_line(each)}  {paint(each.source, 'dim')}" for each in heard]
     elsewhere = sum(each.said == "elsewhere" for each in explanation.heard)
     if elsewhere:
         lines += ["", paint(f"{elsewhere} more rules are about other tools", "dim")]
@@ -197,10 +197,8 @@ def render_text(explanation: Explanation, *, colour: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _rule_line(heard: Heard, paint_dim: "object") -> str:
-    dim = paint_dim if callable(paint_dim) else str
-    line = f"  {_MARKS[heard.said]} {heard.rule:<22} {heard.why}"
-    return f"{line}  {dim(heard.source)}"
+def _rule_line(heard: Heard) -> str:
+    return f"  {_MARKS[heard.said]} {heard.rule:<22} {heard.why}"
 
 
 def _command_lines(command: Command) -> Iterator[str]:
@@ -221,7 +219,8 @@ def _ask_lines(verdict: Ask) -> Iterator[str]:
         yield "Nobody may approve this: the policy names no approvers."
         return
     own = "" if terms.approvers.requester_may_approve else ", not the person who asked"
-    yield f"decides        {_people(terms.approvers)}{own}; {terms.quorum} must agree within {duration(terms.expires)}"
+    people = f"{_people(terms.approvers)}{own}"
+    yield f"decides        {people}; {terms.quorum} must agree within {duration(terms.expires)}"
     yield f"answers        {', '.join((*terms.verbs, *(option.label for option in terms.options)))}"
     yield f"remembering    {'may be offered' if terms.grantable else 'never: each call is asked about'}"
 

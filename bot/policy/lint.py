@@ -1,4 +1,4 @@
-"""What a policy says but probably does not mean: dead rules, approvers nobody has, quorums nobody can reach."""
+"""What a policy says but probably does not mean: dead rules, unknown approvers, quorums out of reach."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,7 +70,9 @@ def _shadowed(policy: Policy) -> Iterator[Finding]:
         for rule in layer.rules:
             for other in before:
                 if STRICTNESS[other.block] > STRICTNESS[rule.block] and _covers_tools(other, rule):
-                    message = f"rule {rule.id} never decides: {other.id} ({other.block}, no conditions) comes first"
+                    message = (
+                        f"rule {rule.id} never decides: {other.id} ({other.block}, no conditions) comes first"
+                    )
                     yield Finding(level="warning", message=message, source=rule.source)
 
 

@@ -1,4 +1,4 @@
-"""One call under the policy's eyes. Every fact about it is worked out at most once, and only if a rule wants it."""
+"""One call under the policy's eyes. Every fact is worked out at most once, and only if a rule wants it."""
 
 import re
 from collections.abc import Iterator

@@ -124,7 +124,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """At most so many within a window; counted by the engine in the store, so that a restart forgets nothing."""
+    """At most so many within a window; counted in the store, so that a restart forgets nothing."""
 
     id: str
     tools: tuple[str, ...]

@@ -172,7 +172,7 @@ def by_grammar(rules: Grammar, words: Sequence[str]) -> Reads | NotInProfile:
 def subcommands(
     table: Mapping[str, Grammar], before: str = "", after: str = ""
 ) -> Callable[[Sequence[str]], Reads | NotInProfile]:
-    """Return a reader of `name [before] subcommand [after]`: flags allowed in front, and flags all of them take."""
+    """Return a reader of `name [before] subcommand [after]`: flags in front, and flags all of them take."""
     front, common = flags(before), flags(after)
 
     def read(words: Sequence[str]) -> Reads | NotInProfile:
