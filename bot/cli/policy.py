@@ -26,7 +26,7 @@ from bot.policy.paths import Resolver
 from bot.policy.replay import Change, PastCall, Report, Suggestion, replay, suggest
 
 #: What `add_subparsers` returns; argparse does not export its name.
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage]
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 DEFAULT_PATH = "policies"
 #: Where past calls come from; the bot's database stands in here, `--history` reads a file.
 History: TypeAlias = Callable[[datetime | None], Iterable[PastCall]]

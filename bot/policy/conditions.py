@@ -51,13 +51,20 @@ def runs(patterns: Iterable[str]) -> Callable[[Reading], bool]:
 
 
 def _follows(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    for place in starts(words) if wanted else ():
-        tail = [word.casefold() for word in words[place:] if not word.startswith("-")]
-        if all(text_glob(pattern)(word) for pattern, word in zip(wanted, tail, strict=False)) and len(
-            tail
-        ) >= len(wanted):
-            return True
-    return not wanted
+    if not wanted:
+        return True
+    # Where the first word stands that is no flag, and wherever it may stand if flags take values.
+    first = next(
+        (place for place, word in enumerate(words) if place and not word.startswith("-")), len(words)
+    )
+    return any(_is_prefix(words[place:], wanted) for place in {first, *starts(words)})
+
+
+def _is_prefix(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    plain = [word.casefold() for word in words if not word.startswith("-")]
+    return len(plain) >= len(wanted) and all(
+        text_glob(pattern)(word) for pattern, word in zip(wanted, plain, strict=False)
+    )
 
 
 def command_check(patterns: Iterable[str], recursive_on: Sequence[str], resolver: Resolver) -> Check:
