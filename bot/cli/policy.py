@@ -25,15 +25,15 @@ from bot.policy.model import Policy
 from bot.policy.paths import Resolver
 from bot.policy.replay import Change, PastCall, Report, Suggestion, replay, suggest
 
+#: What `add_subparsers` returns; argparse does not export its name.
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 DEFAULT_PATH = "policies"
 #: Where past calls come from; the bot's database stands in here, `--history` reads a file.
 History: TypeAlias = Callable[[datetime | None], Iterable[PastCall]]
 
 
-def add_parser(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", history: History | None = None
-) -> None:
-    """Add `policy` and its subcommands. `history` is asked for past calls when no `--history` file is given."""
+def add_parser(subparsers: Subparsers, history: History | None = None) -> None:
+    """Add `policy` and its subcommands; `history` provides past calls when no `--history` file is given."""
     policy = subparsers.add_parser("policy", help="check, explain and try out policy files")
     commands = policy.add_subparsers(dest="policy_command", required=True, metavar="COMMAND")
 
@@ -67,7 +67,7 @@ def add_parser(
 
 
 def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    commands: Subparsers,
     name: str,
     text: str,
     run: Callable[[argparse.Namespace], int],
@@ -131,9 +131,8 @@ def _check(args: argparse.Namespace) -> int:
         return int(bad)
     for name, policy in policies.items():
         rules = len(policy.rules)
-        print(
-            f"{paint('✔', 'green')} {paint(name, 'bold')} {policy.version}  {rules} rules, {len(policy.tests)} tests passed"
-        )
+        passed = f"{rules} rules, {len(policy.tests)} tests passed"
+        print(f"{paint('✔', 'green')} {paint(name, 'bold')} {policy.version}  {passed}")
         for each in found[name]:
             _print_finding(each)
     return int(bad)
@@ -242,9 +241,8 @@ def _print_tests(policy: Policy, failed: dict[int, str]) -> None:
     )
     for number, test in enumerate(policy.tests):
         mark = paint("✖", "red") if number in failed else paint("✔", "green")
-        print(
-            f"  {mark} {paint(test.expect, VERDICTS[test.expect]):<6} {test.call} {json.dumps(test.args, ensure_ascii=False)}"
-        )
+        values = json.dumps(test.args, ensure_ascii=False)
+        print(f"  {mark} {paint(test.expect, VERDICTS[test.expect]):<6} {test.call} {values}")
         if number in failed:
             print(f"      {failed[number]}  {paint(test.source, 'dim')}")
 
@@ -346,9 +344,8 @@ def _replay(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_report(report), default=_plain))
         return 0
-    print(
-        f"{report.total} calls, {len(report.changes)} would come out differently under {paint(policy.name, 'bold')} {policy.version}"
-    )
+    name = f"{paint(policy.name, 'bold')} {policy.version}"
+    print(f"{report.total} calls, {len(report.changes)} would come out differently under {name}")
     if report.uncertain:
         print(paint(f"{report.uncertain} of them were redacted; their verdict is a guess", "dim"))
     for change, kind in _ORDER:
@@ -357,9 +354,8 @@ def _replay(args: argparse.Namespace) -> int:
             print(f"\n{paint(change, VERDICTS[kind])}  {len(found)}")
         for each in found[:20]:
             values = json.dumps(each.past.args, ensure_ascii=False)
-            print(
-                f"  {each.past.at:%Y-%m-%d %H:%M}  {each.past.tool} {values[:100]}  {paint(', '.join(each.verdict.rules), 'dim')}"
-            )
+            rules = paint(", ".join(each.verdict.rules), "dim")
+            print(f"  {each.past.at:%Y-%m-%d %H:%M}  {each.past.tool} {values[:100]}  {rules}")
         if len(found) > 20:
             print(paint(f"  and {len(found) - 20} more", "dim"))
     return 0
@@ -396,10 +392,9 @@ def _suggest(args: argparse.Namespace) -> int:
 
 def _print_suggestion(each: Suggestion) -> None:
     print(paint(each.yaml, "bold"))
-    print(
-        f"  approved {each.approvals} times, asked by {each.people} "
-        f"{'person' if each.people == 1 else 'people'}, {each.first:%Y-%m-%d} to {each.last:%Y-%m-%d}, never rejected"
-    )
+    people = f"{each.people} {'person' if each.people == 1 else 'people'}"
+    when = f"{each.first:%Y-%m-%d} to {each.last:%Y-%m-%d}"
+    print(f"  approved {each.approvals} times, asked by {people}, {when}, never rejected")
     print(
         f"  back-test: it would have saved {each.saved} questions and let nothing through that was rejected\n"
     )

@@ -14,7 +14,7 @@ from bot.domain.verdict import Approvers, Ask, Verdict
 def binding_digest(
     planned: Planned, *, cwd: str, tool_fingerprint: str, impact: Impact | None, policy_version: str
 ) -> str:
-    """Return the digest of everything a person looked at when they said yes; if any of it changes, it differs."""
+    """Return the digest of everything a person looked at when they said yes."""
     return digest([planned.tool, planned.args, cwd, tool_fingerprint, _measured(impact), policy_version])
 
 
@@ -43,7 +43,7 @@ class Authorised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotAuthorised:
-    """`deny`: this yes is worth nothing · `ask`: it was good, but the world moved on; put the question again."""
+    """`deny`: this yes is worth nothing · `ask`: it was good, but the world moved on; ask again."""
 
     kind: Literal["ask", "deny"]
     reason: str
@@ -58,20 +58,26 @@ def authorise(
     """
     if verdict.kind == "deny":
         return NotAuthorised(kind="deny", reason=verdict.reason)
-    if approval.used:
-        return NotAuthorised(kind="deny", reason="this approval was already used")
-    if approval.digest != digest:
-        return NotAuthorised(kind="deny", reason="this approval is for another call")
-    if now >= approval.expires_at:
-        return NotAuthorised(kind="deny", reason=f"this approval expired at {approval.expires_at:%H:%M} UTC")
-    if verdict.kind == "ask" and (why := _not_enough(approval, verdict, requester)):
+    if why := _worthless(approval, digest, now) or _not_enough(approval, verdict, requester):
         return NotAuthorised(kind="deny", reason=why)
     if approval.policy_version != verdict.policy:
         return NotAuthorised(kind="ask", reason="the policy changed after this approval")
     return Authorised()
 
 
-def _not_enough(approval: Approval, verdict: Ask, requester: UserId) -> str | None:
+def _worthless(approval: Approval, digest: str, now: datetime) -> str | None:
+    if approval.used:
+        return "this approval was already used"
+    if approval.digest != digest:
+        return "this approval is for another call"
+    if now >= approval.expires_at:
+        return f"this approval expired at {approval.expires_at:%H:%M} UTC"
+    return None
+
+
+def _not_enough(approval: Approval, verdict: Verdict, requester: UserId) -> str | None:
+    if not isinstance(verdict, Ask):
+        return None
     terms = verdict.terms
     for person in approval.by:
         if not admits(terms.approvers, person, requester):
@@ -83,7 +89,7 @@ def _not_enough(approval: Approval, verdict: Ask, requester: UserId) -> str | No
 
 def admits(approvers: Approvers, person: Person, requester: UserId) -> bool:
     """Whether `person`, as the front knows them right now, may decide. Nobody is admitted by default."""
-    if person.standing not in {"member"}:
+    if person.standing != "member":
         return False
     own = person.id == requester and bool(requester)
     if own and not approvers.requester_may_approve:

@@ -8,9 +8,7 @@ from bot.domain.tool import ToolCall, ToolDefinition
 from bot.policy.characters import hidden
 from bot.policy.context import Context
 from bot.policy.look import Look
-from bot.policy.profile import Reads
-from bot.policy.profile_table import read_only
-from bot.policy.shell import NotProved, Proof
+from bot.policy.shell import NotProved
 from bot.policy.shell.lexer import LONGEST
 
 
@@ -72,17 +70,9 @@ def protects(look: Look, is_protected: Callable[[str], bool]) -> Refusal | None:
     """Refuse a call that may write the policy or the bot's configuration: it could grant itself anything."""
     if look.effects.read_only or not any(map(is_protected, look.touched)):
         return None
-    if look.tool.commands and _only_reads(look):
+    if look.only_reads:
         return None
     return Refusal("builtin:own-policy", "This would change the bot's own policy or configuration.")
-
-
-def _only_reads(look: Look) -> bool:
-    return all(
-        isinstance(proof, Proof)
-        and all(isinstance(read_only(simple.argv), Reads) for simple in proof.commands)
-        for _, proof in look.proofs
-    )
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

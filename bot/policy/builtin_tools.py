@@ -1,4 +1,4 @@
-"""The tools Askfirst brings along, as far as a policy needs to know them: names, arguments, kinds, effects."""
+"""The tools Askfirst brings along, as far as a policy needs to know them: names, arguments, effects."""
 
 from bot.domain.canonical import JsonObject
 from bot.domain.tool import READS, Effects, ToolDefinition

@@ -1,12 +1,11 @@
 """From a checked policy file to a policy that can be asked: every rule becomes closures, once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from bot.domain.canonical import canonical
 from bot.domain.run import AgentSpec, Breakpoint
 from bot.domain.tool import Effects, ToolDefinition
 from bot.domain.verdict import ApprovalTerms, Approvers, Escalation, OptionSpec, Verb
@@ -14,6 +13,7 @@ from bot.policy import conditions
 from bot.policy.builtin_tools import BUILTIN_TOOLS, shape
 from bot.policy.look import Look
 from bot.policy.model import (
+    STRICTNESS,
     Block,
     Clarify,
     ClarifyField,
@@ -25,6 +25,7 @@ from bot.policy.model import (
     Rule,
     RuleTerms,
     Test,
+    spoken,
 )
 from bot.policy.operators import BadOperand, condition, under
 from bot.policy.outcome import Unclear
@@ -73,9 +74,11 @@ class Compiler:
         self.locate = locate
         self.parent = parent
         self.groups: dict[str, Approvers] = {**(parent.groups if parent else {}), **self._groups()}
-        self.fallback = self._terms(
-            file.approval, parent.fallback.terms if parent else ApprovalTerms(), ("approval",)
-        )
+        inherited = parent.default if parent else "allow"
+        self.default: Block = max(file.default, inherited, key=lambda each: STRICTNESS[each])
+        base = parent.fallback if parent else ApprovalTerms()
+        own = self._terms(file.approval, base, ("approval",)).terms
+        self.fallback = _not_looser(own, base) if parent else own
 
     # People
 
@@ -142,14 +145,18 @@ class Compiler:
 
     # Rules
 
-    def layer(self) -> Layer:
+    def layer(self, fallback: ApprovalTerms) -> Layer:
+        """Compile the rules; those that name no approvers use `fallback`, of the file that counts."""
         file = self.file
+        blocks: Mapping[Block, Sequence[RuleFile]] = {"deny": file.deny, "ask": file.ask, "allow": file.allow}
         rules = [
-            self._rule(block, rule, (block, place))
-            for block, rules in (("deny", file.deny), ("ask", file.ask), ("allow", file.allow))
-            for place, rule in enumerate(rules)
+            self._rule(block, rule, (block, place), fallback)
+            for block, written in blocks.items()
+            for place, rule in enumerate(written)
         ]
-        rules += [self._freeze(freeze, ("freeze", place)) for place, freeze in enumerate(file.freeze)]
+        rules += [
+            self._freeze(freeze, ("freeze", place), fallback) for place, freeze in enumerate(file.freeze)
+        ]
         seen: dict[str, str] = {}
         for rule in rules:
             if rule.id in seen:
@@ -157,9 +164,14 @@ class Compiler:
                     ("rules",), f"two rules are called {rule.id!r}: {seen[rule.id]} and {rule.source}"
                 )
             seen[rule.id] = rule.source
-        return Layer(name=file.name, default=file.default, rules=tuple(rules), default_terms=self.fallback)
+        return Layer(
+            name=file.name,
+            default=self.default,
+            rules=tuple(rules),
+            default_terms=RuleTerms(terms=fallback, named=False),
+        )
 
-    def _rule(self, block: Block, rule: RuleFile, place: Place) -> Rule:
+    def _rule(self, block: Block, rule: RuleFile, place: Place, fallback: ApprovalTerms) -> Rule:
         allowing = block == "allow"
         try:
             tests = self._tests(rule, place, restricting=not allowing)
@@ -167,7 +179,7 @@ class Compiler:
         except BadOperand as bad:
             raise BadRule(place, f"rule {rule.id!r}: {bad}") from bad
         ask = (
-            self._terms(rule.terms, self.fallback.terms, place, grantable=not rule.irreversible)
+            self._terms(rule.terms, fallback, place, grantable=not rule.irreversible)
             if isinstance(rule, AskRule)
             else None
         )
@@ -176,6 +188,7 @@ class Compiler:
             block=block,
             tools=tuple(rule.tool),
             tests=tuple(tests),
+            speaks=spoken(tuple(tests)),
             covers=covers,
             pinned=isinstance(rule, AllowRule) and rule.pinned,
             reason=rule.reason,
@@ -188,14 +201,16 @@ class Compiler:
         if not (rule.profile or rule.command):
             return None
         paths = under(rule.paths.under, restricting=False, resolver=self.resolver) if rule.paths else None
-        return conditions.covers(profile=rule.profile is not None, command=rule.command or (), paths=paths)
+        prefixes = tuple(tuple(pattern.split()) for pattern in rule.command or ())
+        return conditions.Cover(profile=rule.profile is not None, prefixes=prefixes, paths=paths)
 
     def _tests(self, rule: RuleFile, place: Place, *, restricting: bool) -> list[Test]:
         tests = self._situation(rule, place, restricting=restricting)
         tests += self._about_commands(rule) if restricting else []
         if rule.touches:
             check = conditions.touches_check(rule.touches, self.resolver)
-            tests.append(Test(phrase=f"touches {_words(rule.touches)}", check=check))
+            found = conditions.touches_found(rule.touches, self.resolver)
+            tests.append(Test(phrase=f"touches {_words(rule.touches)}", check=check, found=found))
         tests += self._about_paths(rule, restricting=restricting)
         if rule.hosts:
             check = conditions.hosts_check(rule.hosts, restricting=restricting)
@@ -208,11 +223,15 @@ class Compiler:
         return tests
 
     def _situation(self, rule: RuleFile, place: Place, *, restricting: bool) -> list[Test]:
-        del restricting
         tests: list[Test] = []
         if rule.effects:
             wanted = rule.effects.wanted
-            tests.append(Test(phrase=f"effects {_words(wanted)}", check=conditions.effects_check(wanted)))
+            tests.append(
+                Test(
+                    phrase=f"effects {_words(wanted)}",
+                    check=conditions.effects_check(wanted, restricting=restricting),
+                )
+            )
         if rule.scope:
             tests.append(Test(phrase=f"scope is {rule.scope}", check=conditions.scope_check(rule.scope)))
         if rule.environment:
@@ -232,7 +251,8 @@ class Compiler:
         if rule.command:
             check = conditions.command_check(rule.command, rule.recursive_on or (), self.resolver)
             target = f" recursively on {_words(rule.recursive_on)}" if rule.recursive_on else ""
-            tests.append(Test(phrase=f"runs {_words(rule.command)}{target}", check=check))
+            found = conditions.command_found(rule.command)
+            tests.append(Test(phrase=f"runs {_words(rule.command)}{target}", check=check, found=found))
         if rule.pipe_into:
             tests.append(
                 Test(
@@ -241,7 +261,7 @@ class Compiler:
             )
         if rule.profile:
             # In a rule that restricts, the profile means: all of it only reads.
-            covers = conditions.covers(profile=True, command=(), paths=None)
+            covers = conditions.Cover(profile=True)
             tests.append(Test(phrase="profile read_only", check=lambda look: bool(covers(look))))
         return tests
 
@@ -253,7 +273,7 @@ class Compiler:
         return [Test(phrase=f"paths under {_words(rule.paths.under)}", check=check)]
 
     def _unless(self, unless: Mapping[str, Any], *, restricting: bool) -> Test:
-        # An exception of a rule that restricts lets through, so it must hold for certain; and the other way round.
+        # An exception of a rule that restricts lets through, so it must hold for certain; and vice versa.
         checks = [
             condition(key, spec, restricting=not restricting, resolver=self.resolver)
             for key, spec in unless.items()
@@ -273,7 +293,7 @@ class Compiler:
 
         return Test(phrase=f"unless {_words(unless)}", check=check)
 
-    def _freeze(self, freeze: Freeze, place: Place) -> Rule:
+    def _freeze(self, freeze: Freeze, place: Place, fallback: ApprovalTerms) -> Rule:
         tests = [
             Test(
                 phrase=f"between {freeze.start.isoformat()} and {freeze.end.isoformat()}",
@@ -281,14 +301,19 @@ class Compiler:
             )
         ]
         if freeze.effects:
-            tests.append(Test(phrase="effects", check=conditions.effects_check(freeze.effects.wanted)))
+            tests.append(
+                Test(
+                    phrase="effects", check=conditions.effects_check(freeze.effects.wanted, restricting=True)
+                )
+            )
         return Rule(
             id=freeze.id,
             block=freeze.then,
             tools=tuple(freeze.tool),
             tests=tuple(tests),
+            speaks=spoken(tuple(tests)),
             reason=freeze.reason or f"frozen until {freeze.end:%Y-%m-%d %H:%M %Z}",
-            ask=RuleTerms(terms=replace(self.fallback.terms, grantable=False), named=False)
+            ask=RuleTerms(terms=replace(fallback, grantable=False), named=False)
             if freeze.then == "ask"
             else None,
             source=self.locate(place),
@@ -376,14 +401,14 @@ class Compiler:
                 raise BadRule((*place, "contract"), f"${unknown[0]} is not among the things asked")
 
     def policy(self, version: str, files: Sequence[str], protected: Sequence[str]) -> Policy:
-        chain = self._chain()
+        chain = self.chain()
         own = self.file.agent
         patterns = [*files, *protected, *(path for each in chain for path in each.file.protected)]
         return Policy(
             name=self.file.name,
             version=version,
             channels=tuple(self.file.channels),
-            layers=tuple(each.layer() for each in chain),
+            layers=tuple(each.layer(self.fallback) for each in chain),
             resolver=self.resolver,
             environment=self.file.environment,
             agent=AgentSpec(
@@ -415,8 +440,8 @@ class Compiler:
             files=tuple(files),
         )
 
-    def _chain(self) -> list["Compiler"]:
-        return [*(self.parent._chain() if self.parent else []), self]
+    def chain(self) -> list["Compiler"]:
+        return [*(self.parent.chain() if self.parent else []), self]
 
     def _policy_tests(self) -> tuple[PolicyTest, ...]:
         return tuple(
@@ -431,6 +456,18 @@ class Compiler:
             )
             for place, test in enumerate(self.file.tests)
         )
+
+
+def _not_looser(own: ApprovalTerms, inherited: ApprovalTerms) -> ApprovalTerms:
+    """Return the terms of a file that extends another: who decides may change, how strictly may only grow."""
+    may_self = own.approvers.requester_may_approve and inherited.approvers.requester_may_approve
+    return replace(
+        own,
+        approvers=replace(own.approvers, requester_may_approve=may_self),
+        quorum=max(own.quorum, inherited.quorum),
+        reason_required=own.reason_required or inherited.reason_required,
+        expires=min(own.expires, inherited.expires),
+    )
 
 
 def _ttl(chain: Sequence[Compiler]) -> timedelta | None:
@@ -508,17 +545,34 @@ def _tool(name: str, described: ToolShape) -> ToolDefinition:
     )
 
 
-def _placeholders(value: object) -> list[str]:
+def _placeholders(value: Any) -> Iterator[str]:
     if isinstance(value, str) and value.startswith("$"):
-        return [value[1:]]
-    if isinstance(value, dict):
-        return [name for inner in value.values() for name in _placeholders(inner)]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return [name for inner in value for name in _placeholders(inner)]  # pyright: ignore[reportUnknownVariableType]
-    return []
+        yield value[1:]
+    inner = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
+    if isinstance(inner, Iterable) and not isinstance(inner, str):
+        for each in cast("Iterable[Any]", inner):
+            yield from _placeholders(each)
+
+
+#: How operators read aloud.
+_SPOKEN = {
+    "gt": ">",
+    "gte": "≥",
+    "lt": "<",
+    "lte": "≤",
+    "eq": "is",
+    "in": "is one of",
+    "not_in": "is none of",
+}
+_MOST_WORDS = 6
 
 
 def _words(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return canonical(value) if isinstance(value, dict) else str(value)
+        items = [str(item) for item in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        more = f" and {len(items) - _MOST_WORDS} more" if len(items) > _MOST_WORDS else ""
+        return ", ".join(items[:_MOST_WORDS]) + more
+    if isinstance(value, dict):
+        spoken = (f"{_SPOKEN.get(str(name), str(name))} {_words(inner)}" for name, inner in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return " and ".join(spoken)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from bot.domain.tool import READS
 from bot.policy import hosts, scope
 from bot.policy.look import Look, path_words
 from bot.policy.operators import Check, Operator
@@ -49,13 +51,20 @@ def runs(patterns: Iterable[str]) -> Callable[[Reading], bool]:
 
 
 def _follows(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    for place in starts(words) if wanted else ():
-        tail = [word.casefold() for word in words[place:] if not word.startswith("-")]
-        if all(text_glob(pattern)(word) for pattern, word in zip(wanted, tail, strict=False)) and len(
-            tail
-        ) >= len(wanted):
-            return True
-    return not wanted
+    if not wanted:
+        return True
+    # Where the first word stands that is no flag, and wherever it may stand if flags take values.
+    first = next(
+        (place for place, word in enumerate(words) if place and not word.startswith("-")), len(words)
+    )
+    return any(_is_prefix(words[place:], wanted) for place in {first, *starts(words)})
+
+
+def _is_prefix(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    plain = [word.casefold() for word in words if not word.startswith("-")]
+    return len(plain) >= len(wanted) and all(
+        text_glob(pattern)(word) for pattern, word in zip(wanted, plain, strict=False)
+    )
 
 
 def command_check(patterns: Iterable[str], recursive_on: Sequence[str], resolver: Resolver) -> Check:
@@ -66,6 +75,11 @@ def command_check(patterns: Iterable[str], recursive_on: Sequence[str], resolver
     return lambda look: any(
         matches(reading) and _recursive(reading, roots, look) for reading in look.readings
     )
+
+
+def command_found(patterns: Iterable[str]) -> Callable[[Look], str]:
+    matches = runs(patterns)
+    return lambda look: "runs " + " ".join(next((each.words for each in look.readings if matches(each)), ()))
 
 
 def pipe_check(patterns: Iterable[str]) -> Check:
@@ -110,6 +124,13 @@ def _is_root(operand: str, roots: frozenset[str], look: Look) -> bool:
 
 
 # Paths and hosts
+
+
+def touches_found(patterns: Sequence[str], resolver: Resolver) -> Callable[[Look], str]:
+    fits = path_glob([resolver.resolve(p, "/") if p.startswith("~") else p for p in patterns], fold=True)
+    return lambda look: (
+        "touches " + next((path for path in sorted(look.touched) if fits(path)), "a protected path")
+    )
 
 
 def touches_check(patterns: Sequence[str], resolver: Resolver) -> Check:
@@ -179,35 +200,40 @@ def hosts_check(patterns: Sequence[str], *, restricting: bool) -> Check:
 # What an allow rule covers of a shell text
 
 
-def covers(*, profile: bool, command: Sequence[str], paths: Operator | None) -> Callable[[Look], int]:
-    """Compile which of the proved commands a rule covers, one bit each; nothing of a text that is not proved."""
-    prefixes = [tuple(pattern.split()) for pattern in command]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """Which proved commands an allow rule covers, one bit each; nothing of a text that is not proved."""
 
-    def mask(look: Look) -> int:
+    profile: bool
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    paths: Operator | None = None
+
+    def __call__(self, look: Look) -> int:
         found, place = 0, 0
         for _, proof in look.proofs:
             if not isinstance(proof, Proof):
                 return 0
             for simple in proof.commands:
-                found |= _covered(simple.argv, look) << place
+                found |= self._covers(simple.argv, look) << place
                 place += 1
         return found
 
-    def _covered(argv: tuple[str, ...], look: Look) -> bool:
-        reads = read_only(argv) if profile else None
+    def _covers(self, argv: tuple[str, ...], look: Look) -> bool:
+        reads = read_only(argv) if self.profile else None
         if not isinstance(reads, Reads):
-            reads = _by_name(argv)
-        return reads is not None and (paths is None or _inside(reads, look))
+            reads = self._by_name(argv)
+        return reads is not None and self._inside(reads, look)
 
-    def _by_name(argv: tuple[str, ...]) -> Reads | None:
+    def _by_name(self, argv: tuple[str, ...]) -> Reads | None:
         inner = without_harmless_wrappers(argv)
         name = plain_name(inner[0]) if inner else None
-        if name is None or not any((name, *inner[1:])[: len(prefix)] == prefix for prefix in prefixes):
+        if name is None or not any((name, *inner[1:])[: len(prefix)] == prefix for prefix in self.prefixes):
             return None
         # Without a grammar every word may be a path.
         return Reads(paths=tuple(part for word in inner[1:] for part in path_words(word)), here=True)
 
-    def _inside(reads: Reads, look: Look) -> bool:
+    def _inside(self, reads: Reads, look: Look) -> bool:
+        paths = self.paths
         if paths is None:
             return True
         looked_at = (*reads.paths, *((".",) if reads.here else ()))
@@ -216,14 +242,18 @@ def covers(*, profile: bool, command: Sequence[str], paths: Operator | None) -> 
         except Unclear:
             return False
 
-    return mask
-
 
 # The situation
 
 
-def effects_check(wanted: Mapping[str, bool]) -> Check:
-    return lambda look: all(getattr(look.effects, name) is value for name, value in wanted.items())
+def effects_check(wanted: Mapping[str, bool], *, restricting: bool) -> Check:
+    def check(look: Look) -> bool:
+        # A shell may do anything, but a command proved to only read is not destructive, and a rule that asks
+        # about destructive calls does not mean it. To *allow* it takes a rule about commands and their paths.
+        effects = READS if restricting and look.only_reads else look.effects
+        return all(getattr(effects, name) is value for name, value in wanted.items())
+
+    return check
 
 
 def environment_check(wanted: Sequence[str], own: str) -> Check:
@@ -247,12 +277,12 @@ def requester_check(users: frozenset[str]) -> Check:
 
 def scope_check(wanted: Literal["confirmed", "exceeded"]) -> Check:
     if wanted == "confirmed":
-        return lambda look: scope.confirmed(look)
+        return scope.confirmed
     return lambda look: bool(scope.broken(look))
 
 
 def hours_check(start: time, end: time, days: frozenset[int], zone: ZoneInfo) -> Check:
-    """Compile a daily window; one that ends before it starts goes over midnight and belongs to the day it starts."""
+    """Compile a daily window; one that goes over midnight belongs to the day it starts on."""
 
     def check(look: Look) -> bool:
         local = look.context.now.astimezone(zone)

@@ -9,9 +9,10 @@ from bot.policy import builtin
 from bot.policy.context import Context
 from bot.policy.grants import covering
 from bot.policy.look import Look
-from bot.policy.model import Layer, Limit, LimitUse, Policy, Rule, RuleTerms, Test
+from bot.policy.model import Layer, Limit, LimitUse, Policy, Rule, RuleTerms, speaks
 from bot.policy.outcome import Unclear
 from bot.policy.paths import text_glob
+from bot.policy.shell import Proof
 from bot.policy.terms import combined
 
 
@@ -22,6 +23,28 @@ class _Found:
     deny: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     ask: list[tuple[str, str, RuleTerms]] = field(default_factory=list[tuple[str, str, RuleTerms]])
     allow: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    #: Whether a deny or ask rule spoke, as opposed to a default.
+    spoke: bool = False
+    #: Which commands of a shell text allow rules cover, one bit each.
+    covered: int = 0
+
+    def covers(self, look: Look) -> bool:
+        """Whether the allow rules together cover the whole call."""
+        if not self.covered:
+            return False
+        everything = (1 << _parts(look)) - 1
+        return self.covered & everything == everything
+
+
+#: A rule that is not about single commands covers all of them.
+_EVERYTHING = (1 << 4096) - 1
+
+
+def _parts(look: Look) -> int:
+    if not look.tool.commands:
+        return 1
+    # A text that is not proved counts as one part that only a rule about the whole tool covers.
+    return sum(len(proof.commands) if isinstance(proof, Proof) else 1 for _, proof in look.proofs) or 1
 
 
 def decide(policy: Policy, call: ToolCall, context: Context) -> Verdict:
@@ -43,77 +66,57 @@ def _decide(policy: Policy, call: ToolCall, context: Context) -> Verdict:
         return Deny(rules=(own.rule,), reason=own.reason, policy=policy.version)
     found = _Found()
     for layer in policy.layers:
-        _judge(layer, look, found)
+        _restrict(layer, look, found)
+        _permit(layer, look, found)
+        # A file that extends another only tightens it: what the files so far leave to their default is
+        # settled by that default, whatever the next file allows.
+        if not found.spoke and not found.covers(look):
+            _default(layer, look, found)
     _limit(policy, look, found)
     return _settled(policy, look, found)
 
 
-def _judge(layer: Layer, look: Look, found: _Found) -> None:
-    """Add what one layer says. Its default speaks only if none of its rules does."""
+def _restrict(layer: Layer, look: Look, found: _Found) -> None:
+    """Add what the deny and ask rules of one layer say; a rule that cannot tell asks."""
     rules = layer.rules_for(look.call.tool)
-    spoke = False
     for rule in rules.deny:
-        said = speaks(rule.tests, look)
-        if said is True:
-            spoke = True
-            found.deny.append((rule.id, rule.reason or f"refused by rule {rule.id}"))
-        elif said is not False:
-            spoke = True
-            found.ask.append(
-                (rule.id, f"cannot tell whether it applies: {said}", _ungrantable(layer.default_terms))
-            )
-    for rule in rules.ask:
-        said = speaks(rule.tests, look)
-        if said is not False:
-            spoke = True
-            terms = rule.ask or layer.default_terms
-            if said is True:
-                found.ask.append((rule.id, rule.reason or "this rule asks", terms))
-            else:
-                found.ask.append((rule.id, f"cannot tell whether it applies: {said}", _ungrantable(terms)))
-    if not _allowed(rules.allow, look, found, layer) and not spoke:
-        _default(layer, look, found)
-
-
-def speaks(tests: Iterable[Test], look: Look) -> "bool | Unclear":
-    """Return whether all `tests` hold, or why that is unclear. One that certainly fails settles it."""
-    unclear: Unclear | None = None
-    for test in tests:
         try:
-            if not test.check(look):
-                return False
-        except Unclear as error:
-            unclear = error
-    return True if unclear is None else unclear
+            if rule.speaks(look):
+                found.spoke = True
+                found.deny.append((rule.id, rule.reason or f"refused by rule {rule.id}"))
+        except Unclear as unclear:
+            _doubted(rule, unclear, layer, found)
+    for rule in rules.ask:
+        try:
+            if rule.speaks(look):
+                found.spoke = True
+                found.ask.append((rule.id, rule.reason or "this rule asks", rule.ask or layer.default_terms))
+        except Unclear as unclear:
+            _doubted(rule, unclear, layer, found)
 
 
-def _allowed(rules: tuple[Rule, ...], look: Look, found: _Found, layer: Layer) -> bool:
-    """Whether the allow rules together cover the whole call."""
-    covered, everything = 0, (1 << _parts(look)) - 1
-    names: list[tuple[str, str]] = []
-    for rule in rules:
-        if speaks(rule.tests, look) is not True:
+def _doubted(rule: Rule, unclear: Unclear, layer: Layer, found: _Found) -> None:
+    found.spoke = True
+    terms = _ungrantable(rule.ask or layer.default_terms)
+    found.ask.append((rule.id, f"cannot tell whether it applies: {unclear}", terms))
+
+
+def _permit(layer: Layer, look: Look, found: _Found) -> None:
+    """Add what the allow rules of one layer cover; one that cannot tell says nothing."""
+    for rule in layer.rules_for(look.call.tool).allow:
+        try:
+            if not rule.speaks(look):
+                continue
+        except Unclear:
             continue
-        mask = everything if rule.covers is None else rule.covers(look)
-        if not mask:
-            continue
-        if rule.pinned and look.context.pins.get(look.call.tool) != look.tool.fingerprint:
+        mask = _EVERYTHING if rule.covers is None else rule.covers(look)
+        if mask and rule.pinned and look.context.pins.get(look.call.tool) != look.tool.fingerprint:
             reason = "the tool's definition is not the one that was approved"
+            found.spoke = True
             found.ask.append((rule.id, reason, _ungrantable(layer.default_terms)))
-            return True
-        covered |= mask
-        names.append((rule.id, rule.reason or f"allowed by rule {rule.id}"))
-    if not names or covered != everything:
-        return False
-    found.allow += names
-    return True
-
-
-def _parts(look: Look) -> int:
-    if not look.tool.commands:
-        return 1
-    # A text that is not proved counts as one part that only a rule about the whole tool covers.
-    return sum(len(getattr(proof, "commands", (None,))) for _, proof in look.proofs) or 1
+        elif mask:
+            found.covered |= mask
+            found.allow.append((rule.id, rule.reason or f"allowed by rule {rule.id}"))
 
 
 def _default(layer: Layer, look: Look, found: _Found) -> None:
@@ -191,8 +194,10 @@ def limits_touched(policy: Policy, call: ToolCall, context: Context) -> tuple[Li
 def _touches(limit: Limit, look: Look) -> bool:
     if not any(text_glob(tool)(look.call.tool) for tool in limit.tools):
         return False
-    # In doubt it is counted: a limit restricts.
-    return speaks(limit.tests, look) is not False
+    try:
+        return speaks(limit.tests, look)
+    except Unclear:
+        return True  # in doubt it is counted: a limit restricts
 
 
 def _key(policy: Policy, limit: Limit, context: Context) -> str:

@@ -10,7 +10,7 @@ from bot.domain.tool import ToolCall
 from bot.domain.verdict import Approvers, Ask, Verdict
 from bot.policy import builtin
 from bot.policy.context import Context
-from bot.policy.evaluate import decide, speaks
+from bot.policy.evaluate import decide
 from bot.policy.look import Look
 from bot.policy.model import Block, Policy, Rule, Test
 from bot.policy.outcome import Unclear
@@ -102,14 +102,15 @@ def _heard(rule: Rule, look: Look) -> Heard:
 def _said(rule: Rule, look: Look) -> tuple[Said, str]:
     if not rule.is_for(look.call.tool):
         return "elsewhere", f"is about {', '.join(rule.tools)}"
-    result = speaks(rule.tests, look)
-    if result is False:
-        return "silent", _failing(rule.tests, look)
-    if isinstance(result, Unclear):
-        return ("silent" if rule.block == "allow" else "unclear"), str(result)
+    try:
+        if not rule.speaks(look):
+            return "silent", _failing(rule.tests, look)
+    except Unclear as unclear:
+        return ("silent" if rule.block == "allow" else "unclear"), str(unclear)
     if rule.covers is not None:
         return _covering(rule, look)
-    return "spoke", "; ".join(test.phrase for test in rule.tests) or "has no conditions"
+    words = (test.found(look) if test.found else test.phrase for test in rule.tests)
+    return "spoke", "; ".join(words) or "has no conditions"
 
 
 def _failing(tests: tuple[Test, ...], look: Look) -> str:
@@ -187,7 +188,7 @@ def render_text(explanation: Explanation, *, colour: bool = False) -> str:
         heard = [each for each in explanation.heard if each.block == block and each.said != "elsewhere"]
         if heard:
             lines += ["", paint(block, block)]
-            lines += [_rule_line(each, paint_dim=lambda text: paint(text, "dim")) for each in heard]
+            lines += [f"{_rule_line(each)}  {paint(each.source, 'dim')}" for each in heard]
     elsewhere = sum(each.said == "elsewhere" for each in explanation.heard)
     if elsewhere:
         lines += ["", paint(f"{elsewhere} more rules are about other tools", "dim")]
@@ -196,10 +197,8 @@ def render_text(explanation: Explanation, *, colour: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _rule_line(heard: Heard, paint_dim: "object") -> str:
-    dim = paint_dim if callable(paint_dim) else str
-    line = f"  {_MARKS[heard.said]} {heard.rule:<22} {heard.why}"
-    return f"{line}  {dim(heard.source)}"
+def _rule_line(heard: Heard) -> str:
+    return f"  {_MARKS[heard.said]} {heard.rule:<22} {heard.why}"
 
 
 def _command_lines(command: Command) -> Iterator[str]:
@@ -220,7 +219,8 @@ def _ask_lines(verdict: Ask) -> Iterator[str]:
         yield "Nobody may approve this: the policy names no approvers."
         return
     own = "" if terms.approvers.requester_may_approve else ", not the person who asked"
-    yield f"decides        {_people(terms.approvers)}{own}; {terms.quorum} must agree within {duration(terms.expires)}"
+    people = f"{_people(terms.approvers)}{own}"
+    yield f"decides        {people}; {terms.quorum} must agree within {duration(terms.expires)}"
     yield f"answers        {', '.join((*terms.verbs, *(option.label for option in terms.options)))}"
     yield f"remembering    {'may be offered' if terms.grantable else 'never: each call is asked about'}"
 

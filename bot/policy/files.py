@@ -1,13 +1,15 @@
 """The only door to YAML: files in, policies out, every problem with its line and column.
 
-PyYAML's own constructors are not used. They keep the last of two equal keys, read `22:00` as 1320, `no` as false
-and `010` as 8. Here a file is composed to nodes and converted by us: only what JSON would call a number, a boolean
-or null is one, everything else is text; unknown and repeated keys, aliases and tags are errors.
+PyYAML's own constructors are not used. They keep the last of two equal keys, read `22:00` as 1320, `no` as
+false and `010` as 8. Here a file is composed to nodes and converted by us: only what JSON would call a
+number, a boolean or null is one, everything else is text; unknown and repeated keys, aliases and tags are
+errors.
 """
 
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,23 @@ class PolicySet:
         return found
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2 lets a question end in a question mark, also inside braces; PyYAML's scanner does not."""
+
+    _in_plain = False
+
+    def scan_plain(self) -> Any:
+        self._in_plain = True
+        try:
+            return super().scan_plain()
+        finally:
+            self._in_plain = False
+
+    def peek(self, index: int = 0) -> str:
+        char = str(super().peek(index))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return "x" if char == "?" and self._in_plain else char
+
+
 class _Stop(Exception):
     def __init__(self, mark: yaml.Mark | None, message: str) -> None:
         self.mark, self.message = mark, message
@@ -94,9 +113,9 @@ class _Document:
         mark = next(
             (self.marks[place[:n]] for n in range(len(place), -1, -1) if place[:n] in self.marks), None
         )
-        return self._at(mark, message)
+        return self.at(mark, message)
 
-    def _at(self, mark: yaml.Mark | None, message: str) -> Problem:
+    def at(self, mark: yaml.Mark | None, message: str) -> Problem:
         return Problem(
             file=self.file,
             line=mark.line + 1 if mark else 1,
@@ -109,19 +128,23 @@ class _Document:
         return f"{problem.file}:{problem.line}"
 
     def read(self) -> None:
-        """Raises PolicyProblems: the text is not YAML as we allow it."""
+        """Fill in value and marks.
+
+        Raises:
+            PolicyProblems: the text is not YAML as we allow it.
+        """
         try:
-            node = yaml.compose(self.text, Loader=yaml.SafeLoader)
+            node = yaml.compose(self.text, Loader=_Loader)
             self.value = self._convert(node, (), 0) if node is not None else {}
         except yaml.MarkedYAMLError as error:
             message = " ".join(filter(None, (error.context, error.problem)))
-            raise PolicyProblems([self._at(error.problem_mark, message)]) from error
+            raise PolicyProblems([self.at(error.problem_mark, message)]) from error
         except yaml.YAMLError as error:
-            raise PolicyProblems([self._at(None, str(error))]) from error
+            raise PolicyProblems([self.at(None, str(error))]) from error
         except RecursionError as error:
-            raise PolicyProblems([self._at(None, "nested too deeply")]) from error
+            raise PolicyProblems([self.at(None, "nested too deeply")]) from error
         except _Stop as stop:
-            raise PolicyProblems([self._at(stop.mark, stop.message)]) from stop
+            raise PolicyProblems([self.at(stop.mark, stop.message)]) from stop
 
     def _convert(self, node: yaml.Node, place: Place, depth: int) -> Any:
         if depth > DEEPEST:
@@ -170,10 +193,10 @@ def _scalar(node: yaml.Node) -> Any:
 
 def _check_no_aliases(document: _Document) -> None:
     # Aliases make one line mean another one far away, and can blow a small file up; nobody reviews that.
-    for token in yaml.scan(document.text, Loader=yaml.SafeLoader):
+    for token in yaml.scan(document.text, Loader=_Loader):
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken | yaml.TagToken):
             raise PolicyProblems(
-                [document._at(token.start_mark, "anchors, aliases and tags are not allowed; write it out")]
+                [document.at(token.start_mark, "anchors, aliases and tags are not allowed; write it out")]
             )
 
 
@@ -181,10 +204,8 @@ def _document(file: str, text: str) -> _Document:
     document = _Document(file=file, text=text)
     if len(text.encode()) > LARGEST:
         raise PolicyProblems([document.problem((), f"larger than {LARGEST // 1024} kB")])
-    try:
+    with suppress(yaml.YAMLError):  # read() reports it with its place
         _check_no_aliases(document)
-    except yaml.YAMLError:
-        pass  # read() reports it with its place
     document.read()
     return document
 
@@ -192,7 +213,7 @@ def _document(file: str, text: str) -> _Document:
 def _parse(document: _Document) -> schema.PolicyFile:
     if not isinstance(document.value, dict):
         raise PolicyProblems([document.problem((), "a policy is a mapping that starts with `version: 1`")])
-    value = {**document.value}
+    value: dict[str, Any] = dict(document.value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     value.setdefault("name", Path(document.file).stem)
     try:
         return schema.PolicyFile.model_validate(value)

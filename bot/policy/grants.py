@@ -38,8 +38,8 @@ def grant_from(
 ) -> Grant:
     """Return the grant that remembers this approval.
 
-    It covers calls with the approved arguments; `narrow` (of the chosen option) stands in for the arguments it
-    names, and since the option was approved with it, that is what was approved.
+    It covers calls with the approved arguments. `narrow`, of the chosen option, stands in for the arguments
+    it names; the option was approved with it, so it is what was approved.
 
     Raises:
         NotAllowed: the rule is irreversible, the command could be anything, or the bounds are too wide.
@@ -75,7 +75,7 @@ def _constraints(interrupt: Interrupt, args: JsonObject, narrow: Mapping[str, ob
 
 
 def rememberable(planned: Planned, tool: ToolDefinition) -> bool:
-    """Whether the next call like this is certainly the same thing: no wrapper, no interpreter, no unproved text."""
+    """Whether the next call like this is the same thing: no wrapper, no interpreter, no unproved text."""
     for key in tool.commands:
         proof = prove(str(planned.args.get(key, "")))
         if not isinstance(proof, Proof):

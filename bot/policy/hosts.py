@@ -70,7 +70,7 @@ def certain_host(url: Url) -> str:
 
 
 def host_matcher(patterns: Iterable[str]) -> Callable[[Url], bool]:
-    """`example.com` is that host on the scheme's own port; `*.example.com` any below it; `host:8443` names a port."""
+    """Compile host names: `*.example.com` is any below it, a port other than the scheme's must be named."""
     wanted = [_pattern(pattern) for pattern in patterns]
 
     def matches(url: Url) -> bool:

@@ -1,11 +1,11 @@
-"""What a policy says but probably does not mean: dead rules, approvers nobody has, quorums nobody can reach."""
+"""What a policy says but probably does not mean: dead rules, unknown approvers, quorums out of reach."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from bot.domain.verdict import ApprovalTerms, Approvers
-from bot.policy.model import STRICTNESS, Layer, Policy, Rule
+from bot.policy.model import STRICTNESS, Policy, Rule
 from bot.policy.paths import text_glob
 from bot.policy.shell.unwrap import INTERPRETERS, PLACED, TEXTUAL, WRAPPERS
 
@@ -64,13 +64,16 @@ def _most(approvers: Approvers) -> int | None:
 
 
 def _shadowed(policy: Policy) -> Iterator[Finding]:
-    rules = policy.rules
-    for rule in rules:
-        for other in rules:
-            stricter = STRICTNESS[other.block] > STRICTNESS[rule.block]
-            if stricter and not other.tests and _covers_tools(other, rule):
-                message = f"rule {rule.id} never decides: {other.id} ({other.block}, without conditions) comes first"
-                yield Finding(level="warning", message=message, source=rule.source)
+    # A file that refuses what the one it extends would ask about does so on purpose.
+    for number, layer in enumerate(policy.layers):
+        before = [rule for earlier in policy.layers[: number + 1] for rule in earlier.rules if not rule.tests]
+        for rule in layer.rules:
+            for other in before:
+                if STRICTNESS[other.block] > STRICTNESS[rule.block] and _covers_tools(other, rule):
+                    message = (
+                        f"rule {rule.id} never decides: {other.id} ({other.block}, no conditions) comes first"
+                    )
+                    yield Finding(level="warning", message=message, source=rule.source)
 
 
 def _covers_tools(wide: Rule, narrow: Rule) -> bool:
@@ -85,20 +88,12 @@ def _helpless_children(policy: Policy) -> Iterator[Finding]:
         if parent.default == "allow":
             continue
         for rule in own.rules:
-            if rule.block == "allow" and not _may_allow(parent, rule):
+            if rule.block == "allow":
                 message = (
-                    f"rule {rule.id} has no effect: {parent.name} does not allow this either, "
-                    "and a file that extends another can only tighten it"
+                    f"rule {rule.id} has no effect: a file that extends another can only tighten it, "
+                    f"and {parent.name} has the default {parent.default}"
                 )
                 yield Finding(level="warning", message=message, source=rule.source)
-
-
-def _may_allow(parent: Layer, rule: Rule) -> bool:
-    return any(
-        other.block == "allow"
-        and any(text_glob(a)(b) or text_glob(b)(a) for a in other.tools for b in rule.tools)
-        for other in parent.rules
-    )
 
 
 def _open_commands(policy: Policy) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""One call under the policy's eyes. Every fact about it is worked out at most once, and only if a rule wants it."""
+"""One call under the policy's eyes. Every fact is worked out at most once, and only if a rule wants it."""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from bot.domain.tool import Effects, ToolCall, ToolDefinition
 from bot.policy.context import Context
 from bot.policy.outcome import Unclear
 from bot.policy.paths import Resolver, deceiving, lexical
+from bot.policy.profile import Reads
+from bot.policy.profile_table import read_only
 from bot.policy.shell import NotProved, Proof, Reading, prove, readings
 from bot.policy.shell.unwrap import base_name
 
@@ -20,6 +22,7 @@ _MISSING = object()
 class Look:
     __slots__ = (
         "_bases",
+        "_only_reads",
         "_proofs",
         "_readings",
         "_resolved",
@@ -41,6 +44,7 @@ class Look:
         self._readings: tuple[Reading, ...] | None = None
         self._touched: frozenset[str] | None = None
         self._bases: tuple[str, ...] | None = None
+        self._only_reads: bool | None = None
         # A working directory named in the call is the model's choice: everything is resolved against it.
         named = call.args.get("cwd") if tool.commands else None
         self.cwd = self.resolve(named, context.cwd) if isinstance(named, str) else context.cwd
@@ -139,6 +143,17 @@ class Look:
                 for reading in readings(text, proof if isinstance(proof, Proof) else None)
             )
         return self._readings
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether this runs commands, and all of them are proved and in the read_only profile."""
+        if self._only_reads is None:
+            self._only_reads = bool(self.proofs) and all(
+                isinstance(proof, Proof)
+                and all(isinstance(read_only(each.argv), Reads) for each in proof.commands)
+                for _, proof in self.proofs
+            )
+        return self._only_reads
 
     @property
     def bases(self) -> tuple[str, ...]:

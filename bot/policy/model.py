@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Literal, TypeAlias
 
 from bot.domain.canonical import JsonObject
@@ -10,6 +11,7 @@ from bot.domain.run import AgentSpec, Breakpoint
 from bot.domain.tool import ToolDefinition
 from bot.domain.verdict import ApprovalTerms, Approvers
 from bot.policy.look import Look
+from bot.policy.outcome import Unclear
 from bot.policy.paths import Resolver, text_glob
 
 Block: TypeAlias = Literal["deny", "ask", "allow"]
@@ -23,6 +25,8 @@ class Test:
 
     phrase: str
     check: Callable[[Look], bool]
+    #: What in the call made it hold, for explain.
+    found: Callable[[Look], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +54,40 @@ class Rule:
     #: file:line, for explain and lint.
     source: str = ""
 
+    #: All tests in one; compiled from them, so that a verdict does not walk through tables.
+    speaks: Callable[[Look], bool] = lambda _: True
+
     def is_for(self, tool: str) -> bool:
         return any(text_glob(pattern)(tool) for pattern in self.tools)
+
+
+def speaks(tests: tuple[Test, ...], look: Look) -> bool:
+    """Return whether all `tests` hold. One that certainly fails settles it, also if another is unclear.
+
+    Raises:
+        Unclear: none fails for certain, but not all can be told.
+    """
+    unclear: Unclear | None = None
+    for test in tests:
+        try:
+            if not test.check(look):
+                return False
+        except Unclear as error:
+            unclear = error
+    if unclear:
+        raise unclear
+    return True
+
+
+def spoken(tests: tuple[Test, ...]) -> Callable[[Look], bool]:
+    """Compile `tests` to one function; most rules have one or none."""
+    match tests:
+        case ():
+            return lambda _: True
+        case (only,):
+            return only.check
+        case _:
+            return partial(speaks, tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +101,7 @@ class ToolRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One file. A file that extends another is a second layer on top, and the stricter layer wins."""
+    """One file. A file that extends another is a second layer: its rules join, its default only tightens."""
 
     name: str
     default: Block
@@ -88,7 +124,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """At most so many within a window; counted by the engine in the store, so that a restart forgets nothing."""
+    """At most so many within a window; counted in the store, so that a restart forgets nothing."""
 
     id: str
     tools: tuple[str, ...]
@@ -193,8 +229,3 @@ class Policy:
     @property
     def interrupts(self) -> bool:
         return self.agent is None or self.agent.interrupts
-
-
-def within(now: datetime, start: datetime, end: datetime) -> bool:
-    """Whether `now` is in a window whose end no longer belongs to it."""
-    return start <= now < end

@@ -9,12 +9,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
-import re2
-
 from bot.policy import hosts
 from bot.policy.look import Look
 from bot.policy.outcome import Unclear
 from bot.policy.paths import Resolver, is_under, path_glob, text_glob
+from bot.policy.regex import BadPattern, whole
 
 Check: TypeAlias = Callable[[Look], bool]
 #: A test of one value; the look is there for paths.
@@ -27,9 +26,7 @@ class BadOperand(ValueError):
 
 def condition(key: str, spec: Any, *, restricting: bool, resolver: Resolver) -> Check:
     """Compile `{key: spec}`; a bare value means `eq`, a list `in`."""
-    if not isinstance(spec, dict):
-        spec = {"in": spec} if isinstance(spec, list) else {"eq": spec}
-    wanted = cast("dict[str, Any]", spec)
+    wanted = _operators(spec)
     if not wanted:
         raise BadOperand(f"{key} has no condition")
     presence = [_presence(key, name, wanted[name]) for name in ("present", "absent") if name in wanted]
@@ -47,6 +44,12 @@ def condition(key: str, spec: Any, *, restricting: bool, resolver: Resolver) -> 
         return all(_quantified(test, look.value(key), look, restricting=restricting) for test in tests)
 
     return check
+
+
+def _operators(spec: Any) -> dict[str, Any]:
+    if isinstance(spec, dict):
+        return cast("dict[str, Any]", spec)
+    return {"in": spec} if isinstance(spec, list) else {"eq": spec}
 
 
 def _single(key: str, test: Operator, *, restricting: bool) -> Check:
@@ -193,10 +196,10 @@ def _glob(operand: Any) -> Operator:
 
 def _matches(operand: Any) -> Operator:
     try:
-        patterns = [re2.compile(pattern) for pattern in _texts(operand)]
-    except re2.error as error:
-        raise BadOperand(f"not a regular expression: {error}") from error
-    return lambda value, _: any(pattern.fullmatch(_text(value)) for pattern in patterns)
+        tests = [whole(pattern) for pattern in _texts(operand)]
+    except BadPattern as bad:
+        raise BadOperand(f"not a regular expression: {bad}") from bad
+    return lambda value, _: any(test(_text(value)) for test in tests)
 
 
 def _host(operand: Any) -> Operator:

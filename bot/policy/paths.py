@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-import re2
+from bot.policy.regex import escape, whole
 
 
 class Resolver(Protocol):
@@ -48,10 +48,7 @@ def path_glob(patterns: Iterable[str], *, fold: bool) -> Callable[[str], bool]:
     A pattern that does not start with `/` or `**` holds at any depth.
     """
     source = "|".join(_regex(pattern) for pattern in patterns)
-    options = re2.Options()
-    options.case_sensitive = not fold
-    compiled = re2.compile(source, options)
-    return lambda path: compiled.fullmatch(path) is not None
+    return whole(source, fold=fold)
 
 
 _GLOB = re.compile(
@@ -63,7 +60,7 @@ _BECOMES = {"deep": "(?:.*/)?", "rest": "(?:/.*)?", "many": ".*", "star": "[^/]*
 def _regex(pattern: str) -> str:
     anchored = pattern if pattern.startswith(("/", "**")) else f"**/{pattern}"
     anchored = "/" + anchored if anchored.startswith("**") else anchored
-    parts = (_BECOMES.get(m.lastgroup or "", re2.escape(m[0])) for m in _GLOB.finditer(anchored))
+    parts = (_BECOMES.get(m.lastgroup or "") or escape(m[0]) for m in _GLOB.finditer(anchored))
     return f"(?:{''.join(parts)})"
 
 
@@ -71,5 +68,4 @@ def text_glob(pattern: str) -> Callable[[str], bool]:
     """Compile a glob over plain text, matched whole: `*` is anything, `?` one character."""
     if not any(sign in pattern for sign in "*?"):
         return pattern.__eq__
-    compiled = re2.compile("(?s)" + "".join({"*": ".*", "?": "."}.get(c, re2.escape(c)) for c in pattern))
-    return lambda text: compiled.fullmatch(text) is not None
+    return whole("(?s)" + "".join({"*": ".*", "?": "."}.get(char) or escape(char) for char in pattern))

@@ -1,4 +1,4 @@
-"""The real file system behind `Resolver`. The only module of the policy that looks at the disk, besides files.py."""
+"""The real file system behind `Resolver`. Besides files.py the only module here that looks at the disk."""
 
 import os.path
 

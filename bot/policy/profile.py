@@ -6,7 +6,7 @@ version) is not in the profile and a person is asked. The table is in `profile_t
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["", "value", "optional", "path"]
@@ -32,7 +32,10 @@ class NotInProfile:
 class Grammar:
     flags: Mapping[str, Kind]
     operands: Operands = "paths"
+    least: int = 0
     most: int = 1000
+    #: Flags of which one must be there; without it the command does something else.
+    needs: frozenset[str] = frozenset()
     #: `-5`, as head, tail and git log take it.
     digits: bool = False
     here: bool = False
@@ -136,8 +139,10 @@ class _Reader:
 
     def finish(self) -> Reads:
         rules, operands = self.rules, self.operands
-        if len(operands) > rules.most:
-            raise _Stop("it has more operands than it reads")
+        if not rules.least <= len(operands) <= rules.most:
+            raise _Stop("it has more or fewer operands than when it only reads")
+        if rules.needs and not self.seen & rules.needs:
+            raise _Stop(f"it only reads with {' or '.join(sorted(rules.needs))}")
         for operand in operands:
             self.refuse(operand)
             if rules.shape and not rules.shape.fullmatch(operand):
@@ -172,7 +177,7 @@ def by_grammar(rules: Grammar, words: Sequence[str]) -> Reads | NotInProfile:
 def subcommands(
     table: Mapping[str, Grammar], before: str = "", after: str = ""
 ) -> Callable[[Sequence[str]], Reads | NotInProfile]:
-    """Return a reader of `name [before] subcommand [after]`: flags allowed in front, and flags all of them take."""
+    """Return a reader of `name [before] subcommand [after]`: flags in front, and flags all of them take."""
     front, common = flags(before), flags(after)
 
     def read(words: Sequence[str]) -> Reads | NotInProfile:
@@ -189,18 +194,6 @@ def subcommands(
             return NotInProfile(reason="its subcommand is not among those that only read")
         if not common:
             return by_grammar(rules, words[place + 1 :])
-        return by_grammar(
-            Grammar(
-                flags={**rules.flags, **common},
-                operands=rules.operands,
-                most=rules.most,
-                digits=rules.digits,
-                here=rules.here,
-                shape=rules.shape,
-                never=rules.never,
-                values=rules.values,
-            ),
-            words[place + 1 :],
-        )
+        return by_grammar(replace(rules, flags={**rules.flags, **common}), words[place + 1 :])
 
     return read

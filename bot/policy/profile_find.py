@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 
 from bot.policy.profile import NotInProfile, Reads
+from bot.policy.shell.words import listed
 
-_BEFORE = frozenset("-H -L -P -O0 -O1 -O2 -O3".split())
+_BEFORE = listed("-H -L -P -O0 -O1 -O2 -O3")
 #: How many words each test or action takes; what is not here runs, writes or deletes something.
-_PLAIN = frozenset(
-    """( ) ! , -a -and -o -or -not -daystart -depth -d -follow -ignore_readdir_race -noignore_readdir_race -mount -xdev
-    -noleaf -nowarn -warn -empty -executable -false -nogroup -nouser -readable -true -writable -print -print0
-    -ls -prune -quit""".split()
+_PLAIN = listed(
+    """( ) ! , -a -and -o -or -not -daystart -depth -d -follow -ignore_readdir_race -noignore_readdir_race
+    -mount -xdev -noleaf -nowarn -warn -empty -executable -false -nogroup -nouser -readable -true
+    -writable -print -print0 -ls -prune -quit"""
 )
-_VALUED = frozenset(
-    """-maxdepth -mindepth -regextype -amin -atime -cmin -ctime -mmin -mtime -fstype -gid -group -ilname -iname -inum
-    -ipath -iregex -iwholename -links -lname -name -path -perm -regex -size -type -uid -used -user -wholename
-    -xtype -printf""".split()
+_VALUED = listed(
+    """-maxdepth -mindepth -regextype -amin -atime -cmin -ctime -mmin -mtime -fstype -gid -group -ilname
+    -iname -inum -ipath -iregex -iwholename -links -lname -name -path -perm -regex -size -type -uid
+    -used -user -wholename -xtype -printf"""
 )
-_FILES = frozenset("-anewer -cnewer -newer -samefile".split())
+_FILES = listed("-anewer -cnewer -newer -samefile")
 
 
 def read(words: Sequence[str]) -> Reads | NotInProfile:

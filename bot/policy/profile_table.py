@@ -1,8 +1,8 @@
-"""The curated table behind `read_only`. Every flag here was looked up: it does not write, run or open a network.
+"""The curated table behind `read_only`: no flag here writes, runs something or opens a network.
 
-Kept out on purpose: everything that runs a program (`find -exec`, `sort --compress-program`, `git -c`), writes a
-file (`sort -o`, `tree -o`, `date -s`), reads a list of further files (`--files0-from`), waits for ever (`-f`),
-pages (`less`, `man`), evaluates (`awk`, `test -v`, `printf -v`) or talks to a network (`ping`, `curl`).
+Kept out on purpose: everything that runs a program (`find -exec`, `sort --compress-program`, `git -c`),
+writes a file (`sort -o`, `tree -o`, `date -s`), reads a list of further files (`--files0-from`), waits for
+ever (`-f`), pages (`less`, `man`), evaluates (`awk`, `test -v`, `printf -v`) or talks to a network (`ping`).
 """
 
 import re
@@ -10,33 +10,36 @@ from collections.abc import Callable, Sequence
 
 from bot.policy import profile_find
 from bot.policy.profile import Command, Grammar, NotInProfile, Reads, by_grammar, grammar, subcommands
+from bot.policy.shell.words import listed
 
 _SUM = "-btz --binary --text --tag --zero"
-_GREP = """-EFGPvwxcLlqsbHhnTZoiyzraIRU -e= -f=path -m= -A= -B= -C= -d= -D= --regexp= --file=path --extended-regexp
-    --fixed-strings --basic-regexp --perl-regexp --ignore-case --no-ignore-case --invert-match --word-regexp
-    --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count=
-    --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label=
-    --line-number --initial-tab --null --after-context= --before-context= --context= --text --binary-files=
-    --include= --exclude= --exclude-dir= --recursive --dereference-recursive --line-buffered --null-data --help
-    --version -V"""
-_DIFF = """-abBcdEinNpqrstTuwyZ -C= -U= -I= -L= -W= -x= -F= --brief --report-identical-files --context=? --unified=?
-    --side-by-side --width= --left-column --suppress-common-lines --show-c-function --label= --recursive --new-file
-    --unidirectional-new-file --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
-    --ignore-all-space --ignore-blank-lines --text --strip-trailing-cr --minimal --speed-large-files --color=?
-    --exclude= --expand-tabs --normal --ed --rcs --no-dereference"""
+_GREP = """-EFGPvwxcLlqsbHhnTZoiyzraIRU -e= -f=path -m= -A= -B= -C= -d= -D= --regexp= --file=path
+    --extended-regexp --fixed-strings --basic-regexp --perl-regexp --ignore-case --no-ignore-case
+    --invert-match --word-regexp --line-regexp --count --color=? --colour=? --files-without-match
+    --files-with-matches --max-count= --only-matching --quiet --silent --no-messages --byte-offset
+    --with-filename --no-filename --label= --line-number --initial-tab --null --after-context=
+    --before-context= --context= --text --binary-files= --include= --exclude= --exclude-dir=
+    --recursive --dereference-recursive --line-buffered --null-data --help --version -V"""
+_DIFF = """-abBcdEinNpqrstTuwyZ -C= -U= -I= -L= -W= -x= -F= --brief --report-identical-files --context=?
+    --unified=? --side-by-side --width= --left-column --suppress-common-lines --show-c-function
+    --label= --recursive --new-file --unidirectional-new-file --ignore-case --ignore-tab-expansion
+    --ignore-trailing-space --ignore-space-change --ignore-all-space --ignore-blank-lines --text
+    --strip-trailing-cr --minimal --speed-large-files --color=? --exclude= --expand-tabs --normal
+    --ed --rcs --no-dereference"""
 _LS = """-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I= -T= -w= --all --almost-all --author --escape --block-size=
     --ignore-backups --color=? --directory --dired --classify=? --file-type --format= --full-time
-    --group-directories-first --no-group --human-readable --si --dereference --dereference-command-line --hide=
-    --hyperlink=? --indicator-style= --inode --ignore= --kibibytes --numeric-uid-gid --literal --hide-control-chars
-    --show-control-chars --quote-name --quoting-style= --reverse --recursive --size --sort= --time= --time-style=
-    --tabsize= --width= --context --zero --help --version"""
+    --group-directories-first --no-group --human-readable --si --dereference
+    --dereference-command-line --hide= --hyperlink=? --indicator-style= --inode --ignore=
+    --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
+    --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize= --width=
+    --context --zero --help --version"""
 _DIGITS = re.compile(r"[-+]?(?:0x)?[0-9a-f]+")
 
 _COMMANDS: dict[str, Command] = {
     # Text
     "cat": grammar(
         """-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
-        --show-nonprinting --help --version"""
+    --show-nonprinting --help --version"""
     ),
     "head": grammar(
         "-qvz -c= -n= --bytes= --lines= --quiet --silent --verbose --zero-terminated --help --version",
@@ -52,18 +55,18 @@ _COMMANDS: dict[str, Command] = {
     "fgrep": grammar(_GREP, "pattern", digits=True, here=True),
     "sort": grammar(
         """-bdfgiMhnRrVcCmsuz -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
-        --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort
-        --reverse --sort= --version-sort --check=? --merge --stable --unique --zero-terminated --key=
-        --field-separator= --buffer-size= --parallel= --help --version"""
+    --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort
+    --random-sort --reverse --sort= --version-sort --check=? --merge --stable --unique
+    --zero-terminated --key= --field-separator= --buffer-size= --parallel= --help --version"""
     ),
     "uniq": grammar(
         """-cdDiuz -f= -s= -w= --count --repeated --all-repeated=? --skip-fields= --group=? --ignore-case
-        --skip-chars= --unique --zero-terminated --check-chars= --help --version""",
+    --skip-chars= --unique --zero-terminated --check-chars= --help --version""",
         most=1,  # the second operand is written
     ),
     "cut": grammar(
         """-snz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement --only-delimited
-        --output-delimiter= --zero-terminated --help --version"""
+    --output-delimiter= --zero-terminated --help --version"""
     ),
     "tr": grammar("-cCdst --complement --delete --squeeze-repeats --truncate-set1 --help --version", "text"),
     "tac": grammar("-br -s= --before --regex --separator="),
@@ -120,8 +123,8 @@ _COMMANDS: dict[str, Command] = {
     "vdir": grammar(_LS, here=True),
     "tree": grammar(
         """-adfilxpsughDFqNQrtcUvACSnJX -L= -P= -I= --du --si --dirsfirst --filesfirst --prune --noreport
-        --inodes --device --gitignore --ignore-case --matchdirs --metafirst --charset= --filelimit= --timefmt=
-        --sort= --help --version""",
+    --inodes --device --gitignore --ignore-case --matchdirs --metafirst --charset= --filelimit=
+    --timefmt= --sort= --help --version""",
         here=True,
     ),
     "find": profile_find.read,
@@ -130,21 +133,22 @@ _COMMANDS: dict[str, Command] = {
     ),
     "file": grammar(
         """-bEhikLNnpr0v -F= -e= -P= --brief --mime --mime-type --mime-encoding --extension --keep-going
-        --dereference --no-dereference --separator= --no-pad --print0 --raw --version --help"""
+    --dereference --no-dereference --separator= --no-pad --print0 --raw --version --help"""
     ),
     "du": grammar(
         """-0abcDHhklLmPSsx -B= -d= -t= --all --apparent-size --block-size= --bytes --total --dereference
-        --dereference-args --human-readable --inodes --max-depth= --null --no-dereference --separate-dirs --si
-        --summarize --threshold= --time=? --time-style= --exclude= --one-file-system --help --version""",
+    --dereference-args --human-readable --inodes --max-depth= --null --no-dereference
+    --separate-dirs --si --summarize --threshold= --time=? --time-style= --exclude=
+    --one-file-system --help --version""",
         here=True,
     ),
     "df": grammar(
         """-ahHikKlmPTv -B= -t= -x= --all --block-size= --human-readable --si --inodes --local --no-sync
-        --output=? --portability --print-type --type= --exclude-type= --total --help --version"""
+    --output=? --portability --print-type --type= --exclude-type= --total --help --version"""
     ),
     "realpath": grammar(
         """-emLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip
-        --no-symlinks --zero --relative-to=path --relative-base=path"""
+    --no-symlinks --zero --relative-to=path --relative-base=path"""
     ),
     "readlink": grammar(
         "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --zero"
@@ -171,14 +175,14 @@ _COMMANDS: dict[str, Command] = {
     "uptime": grammar("-ps --pretty --since --help --version", most=0),
     "free": grammar(
         """-bkmghltwv -c= -s= --bytes --kibi --mebi --gibi --tebi --kilo --mega --giga --human --si --lohi
-        --total --wide --count= --seconds= --help --version""",
+    --total --wide --count= --seconds= --help --version""",
         most=0,
     ),
     "nproc": grammar("--all --ignore=", most=0),
     "arch": grammar("", most=0),
     "uname": grammar(
         """-asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor
-        --hardware-platform --operating-system --help --version""",
+    --hardware-platform --operating-system --help --version""",
         most=0,
     ),
     "hostname": grammar(
@@ -186,8 +190,9 @@ _COMMANDS: dict[str, Command] = {
     ),
     # Without the plus sign an operand sets the clock.
     "date": grammar(
-        """-uR -d= -I=? -r=path --date= --iso-8601=? --rfc-3339= --rfc-email --reference=path --utc --universal
-        --debug --help --version""",
+        """-uR -d= -I=? -r=path --date= --iso-8601=? --rfc-3339= --rfc-email --reference=path --utc
+    --universal
+    --debug --help --version""",
         "text",
         most=1,
         shape=re.compile(r"\+.*", re.DOTALL),
@@ -197,9 +202,9 @@ _COMMANDS: dict[str, Command] = {
     "sleep": grammar("", "text", shape=re.compile(r"[0-9]{1,2}(?:\.[0-9]+)?s?")),
     # A BSD style `e` prints the environment of processes, and so their secrets.
     "ps": grammar(
-        """-AaedfFjlLmTwyZHcVM -C= -G= -g= -N -n= -o= -O= -p= -q= -s= -t= -u= -U= --pid= --ppid= --user= --User=
-        --group= --Group= --sort= --format= --forest --no-headers --noheaders --headers --cols= --columns= --width=
-        --deselect --version""",
+        """-AaedfFjlLmTwyZHcVM -C= -G= -g= -N -n= -o= -O= -p= -q= -s= -t= -u= -U= --pid= --ppid= --user=
+    --User= --group= --Group= --sort= --format= --forest --no-headers --noheaders --headers --cols=
+    --columns= --width= --deselect --version""",
         "text",
         shape=re.compile(r"[axujlvfrwcTLmHhSsn0-9,]+"),
         never=re.compile("environ"),
@@ -214,8 +219,9 @@ _COMMANDS: dict[str, Command] = {
     ),
     "lscpu": grammar("-abcJyx -e=? -p=? --all --online --offline --json --extended=? --parse=?", most=0),
     "lsblk": grammar(
-        """-abdDfiJlmnOpPrStTzM -e= -I= -o= -x= --all --bytes --nodeps --discard --fs --ascii --json --list --perms
-        --noheadings --output= --output-all --paths --pairs --raw --scsi --topology --tree=? --sort="""
+        """-abdDfiJlmnOpPrStTzM -e= -I= -o= -x= --all --bytes --nodeps --discard --fs --ascii --json --list
+    --perms --noheadings --output= --output-all --paths --pairs --raw --scsi --topology --tree=?
+    --sort="""
     ),
     "lsmod": grammar("", most=0),
     "lspci": grammar("-vmknbDtxqPc -s= -d=", most=0),
@@ -224,8 +230,8 @@ _COMMANDS: dict[str, Command] = {
         "-aAbcCDefhiJklnPrRuvy -d= -o= -O= -S= -t= -T=path --all --json --list --output= --types=", "text"
     ),
     "ss": grammar(
-        """-naleomptuwxdi0460bHOQsZzT -A= -f= --numeric --all --listening --options --extended --memory --processes
-        --info --summary --ipv4 --ipv6 --tcp --udp --raw --unix --no-header --oneline""",
+        """-naleomptuwxdi0460bHOQsZzT -A= -f= --numeric --all --listening --options --extended --memory
+    --processes --info --summary --ipv4 --ipv6 --tcp --udp --raw --unix --no-header --oneline""",
         "text",
     ),
     "netstat": grammar(
@@ -237,11 +243,11 @@ _COMMANDS: dict[str, Command] = {
     "which": grammar("-as --all", "text"),
     "whereis": grammar("-bms", "text"),
     "dmesg": grammar(
-        """-dehHkLPrStTuxJ -f= -l= --color=? --ctime --decode --facility= --human --json --kernel --level= --nopager
-        --notime --raw --reltime --userspace --since= --until= --time-format=""",
+        """-dehHkLPrStTuxJ -f= -l= --color=? --ctime --decode --facility= --human --json --kernel --level=
+    --nopager --notime --raw --reltime --userspace --since= --until= --time-format=""",
         most=0,
     ),
-    "crontab": grammar("-l", most=0),
+    "crontab": grammar("-l", most=0, needs=frozenset({"-l"})),
     "dpkg": grammar("-lLsS --list --listfiles --status --search --get-selections --audit --version", "text"),
     "dpkg-query": grammar("-lLsSW -f= --list --listfiles --status --search --show --showformat=", "text"),
     "lsb_release": grammar("-aidrcsv --all --id --description --release --codename --short", most=0),
@@ -249,29 +255,32 @@ _COMMANDS: dict[str, Command] = {
 
 # git: no -C, -c, --git-dir, --exec-path: they choose whose configuration decides what runs.
 _DIFF_FLAGS = """-puRabwzWq -U= -M=? -C=? -B=? -S= -G= -D --patch --no-patch --unified= --raw --patch-with-raw
-    --patch-with-stat --minimal --patience --histogram --stat=? --shortstat --numstat --dirstat=? --summary
-    --name-only --name-status --color=? --no-color --color-words=? --word-diff=? --word-diff-regex= --color-moved=?
-    --no-renames --find-renames=? --find-copies=? --find-copies-harder --diff-filter= --full-index --binary --abbrev=?
-    --pickaxe-all --pickaxe-regex --text --ignore-cr-at-eol --ignore-space-at-eol --ignore-space-change
-    --ignore-all-space --ignore-blank-lines --inter-hunk-context= --function-context --exit-code --quiet --relative=?
-    --no-prefix --src-prefix= --dst-prefix= --diff-algorithm= --check --no-ext-diff --no-textconv --compact-summary
-    --cc --cached --staged --merge-base --ita-visible-in-index"""
+    --patch-with-stat --minimal --patience --histogram --stat=? --shortstat --numstat --dirstat=?
+    --summary --name-only --name-status --color=? --no-color --color-words=? --word-diff=?
+    --word-diff-regex= --color-moved=? --no-renames --find-renames=? --find-copies=?
+    --find-copies-harder --diff-filter= --full-index --binary --abbrev=? --pickaxe-all
+    --pickaxe-regex --text --ignore-cr-at-eol --ignore-space-at-eol --ignore-space-change
+    --ignore-all-space --ignore-blank-lines --inter-hunk-context= --function-context --exit-code
+    --quiet --relative=? --no-prefix --src-prefix= --dst-prefix= --diff-algorithm= --check
+    --no-ext-diff --no-textconv --compact-summary --cc --cached --staged --merge-base
+    --ita-visible-in-index"""
 _LOG_FLAGS = (
     _DIFF_FLAGS
-    + """ -cgimstEFPr -n= --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep=
-    --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings --perl-regexp --merges --no-merges
-    --min-parents= --max-parents= --first-parent --all --branches=? --tags=? --remotes=? --glob= --exclude= --reflog
-    --oneline --pretty=? --format= --abbrev-commit --no-abbrev-commit --graph --decorate=? --no-decorate
-    --decorate-refs= --source --follow --full-diff --reverse --date-order --author-date-order --topo-order
-    --left-right --cherry-pick --cherry-mark --cherry --boundary --simplify-by-decoration --full-history --dense
-    --sparse --ancestry-path --walk-reflogs --date= --relative-date --parents --children --no-walk --log-size
-    --no-notes --no-mailmap --mailmap --use-mailmap --no-patch --count --objects"""
+    + """-cgimstEFPr -n= --max-count= --skip= --since= --after= --until= --before= --author= --committer=
+    --grep= --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings
+    --perl-regexp --merges --no-merges --min-parents= --max-parents= --first-parent --all
+    --branches=? --tags=? --remotes=? --glob= --exclude= --reflog --oneline --pretty=? --format=
+    --abbrev-commit --no-abbrev-commit --graph --decorate=? --no-decorate --decorate-refs= --source
+    --follow --full-diff --reverse --date-order --author-date-order --topo-order --left-right
+    --cherry-pick --cherry-mark --cherry --boundary --simplify-by-decoration --full-history --dense
+    --sparse --ancestry-path --walk-reflogs --date= --relative-date --parents --children --no-walk
+    --log-size --no-notes --no-mailmap --mailmap --use-mailmap --no-patch --count --objects"""
 )
 _GIT = subcommands(
     {
         "status": grammar(
-            """-sbvz -u=? --short --branch --show-stash --porcelain=? --long --verbose --untracked-files=? --ignored=?
-            --ahead-behind --no-ahead-behind --renames --no-renames --column=?""",
+            """-sbvz -u=? --short --branch --show-stash --porcelain=? --long --verbose --untracked-files=?
+    --ignored=? --ahead-behind --no-ahead-behind --renames --no-renames --column=?""",
             here=True,
         ),
         "log": grammar(_LOG_FLAGS, digits=True, here=True),
@@ -281,17 +290,18 @@ _GIT = subcommands(
         "whatchanged": grammar(_LOG_FLAGS, digits=True, here=True),
         "rev-list": grammar(_LOG_FLAGS, digits=True, here=True),
         "blame": grammar(
-            "-bcefklnpstw -L= -M=? -C=? --root --show-stats --porcelain --line-porcelain --incremental --date= --since=",
+            """-bcefklnpstw -L= -M=? -C=? --root --show-stats --porcelain --line-porcelain --incremental
+    --date= --since=""",
             here=True,
         ),
         "rev-parse": grammar(
             """-q --abbrev-ref=? --short=? --verify --show-toplevel --show-prefix --show-cdup --git-dir
-            --is-inside-work-tree --is-bare-repository --symbolic --symbolic-full-name --quiet""",
+    --is-inside-work-tree --is-bare-repository --symbolic --symbolic-full-name --quiet""",
             here=True,
         ),
         "ls-files": grammar(
             """-cdimoskutvz -x= --cached --deleted --modified --others --ignored --stage --killed --unmerged
-            --directory --exclude-standard --exclude= --full-name --error-unmatch --eol""",
+    --directory --exclude-standard --exclude= --full-name --error-unmatch --eol""",
             here=True,
         ),
         "ls-tree": grammar(
@@ -299,7 +309,8 @@ _GIT = subcommands(
         ),
         "cat-file": grammar("-tspe", here=True),
         "describe": grammar(
-            "--all --tags --contains --abbrev=? --long --exact-match --always --first-parent --dirty=? --match= --exclude=",
+            """--all --tags --contains --abbrev=? --long --exact-match --always --first-parent --dirty=?
+    --match= --exclude=""",
             here=True,
         ),
         "merge-base": grammar("-a --all --is-ancestor --octopus --independent", here=True),
@@ -307,8 +318,8 @@ _GIT = subcommands(
         "count-objects": grammar("-vH --verbose --human-readable", most=0, here=True),
         # With an operand these create something.
         "branch": grammar(
-            """-arvl --all --remotes --verbose --list --show-current --no-color --color=? --column=? --sort= --format=
-            --contains= --no-contains= --merged=? --no-merged=? --points-at=""",
+            """-arvl --all --remotes --verbose --list --show-current --no-color --color=? --column=? --sort=
+    --format= --contains= --no-contains= --merged=? --no-merged=? --points-at=""",
             most=0,
             here=True,
         ),
@@ -317,7 +328,7 @@ _GIT = subcommands(
             most=0,
             here=True,
         ),
-        "stash": grammar("", "text", shape=re.compile("list"), most=1, here=True),
+        "stash": grammar("", "text", shape=re.compile("list"), least=1, most=1, here=True),
         "reflog": grammar(_LOG_FLAGS, "text", shape=re.compile("show|HEAD"), digits=True, here=True),
         "version": grammar("", most=0),
     },
@@ -331,8 +342,9 @@ _KUBE_OUTPUT = {
 _KUBECTL = subcommands(
     {
         "get": grammar(
-            """-A -L= -o= -l= --all-namespaces --output= --selector= --field-selector= --sort-by= --label-columns=
-            --show-labels --show-kind --no-headers --ignore-not-found --chunk-size= --show-managed-fields""",
+            """-A -L= -o= -l= --all-namespaces --output= --selector= --field-selector= --sort-by=
+    --label-columns=
+    --show-labels --show-kind --no-headers --ignore-not-found --chunk-size= --show-managed-fields""",
             "text",
             never=_SECRET,
             values=_KUBE_OUTPUT,
@@ -341,8 +353,9 @@ _KUBECTL = subcommands(
             "-A -l= --all-namespaces --selector= --show-events=? --chunk-size=", "text", never=_SECRET
         ),
         "logs": grammar(
-            """-p -c= -l= --previous --container= --all-containers=? --selector= --since= --since-time= --tail=
-            --timestamps=? --prefix=? --max-log-requests= --limit-bytes= --ignore-errors""",
+            """-p -c= -l= --previous --container= --all-containers=? --selector= --since= --since-time=
+    --tail=
+    --timestamps=? --prefix=? --max-log-requests= --limit-bytes= --ignore-errors""",
             "text",
         ),
         "top": grammar(
@@ -362,22 +375,13 @@ _UNITS = grammar(
     "text",
 )
 _SYSTEMCTL = subcommands(
-    {
-        name: _UNITS
-        for name in (
-            "status",
-            "is-active",
-            "is-enabled",
-            "is-failed",
-            "is-system-running",
-            "list-units",
-            "list-unit-files",
-            "list-timers",
-            "list-sockets",
-            "list-dependencies",
-            "list-jobs",
-        )
-    },
+    dict.fromkeys(
+        listed(
+            """status is-active is-enabled is-failed is-system-running list-units list-unit-files list-timers
+            list-sockets list-dependencies list-jobs"""
+        ),
+        _UNITS,
+    ),
     before="--no-pager --user --failed --all --full --plain --quiet",
 )
 _DOCKER = subcommands(
@@ -414,7 +418,7 @@ def _echo(words: Sequence[str]) -> Reads | NotInProfile:
 
 
 def _ip(words: Sequence[str]) -> Reads | NotInProfile:
-    """`ip addr`, `ip -br link show dev eth0` and the like; `set`, `netns exec` and `-batch` are other things."""
+    """Read `ip addr`, `ip -br link show dev eth0` and the like; not `set`, `netns exec` or `-batch`."""
     rest = [
         word
         for word in words
@@ -429,10 +433,11 @@ def _ip(words: Sequence[str]) -> Reads | NotInProfile:
 
 
 _JOURNALCTL = grammar(
-    """-aekqrxlm -b=? -n= -o= -p= -S= -U= -u= -t= -g= -N --all --pager-end --no-pager --quiet --reverse --catalog
-    --full --no-full --boot=? --dmesg --lines= --output= --output-fields= --priority= --since= --until= --unit=
-    --user-unit= --identifier= --grep= --case-sensitive=? --list-boots --disk-usage --utc --no-hostname --system
-    --user --merge --fields --header --no-tail --truncate-newline --facility=""",
+    """-aekqrxlm -b=? -n= -o= -p= -S= -U= -u= -t= -g= -N --all --pager-end --no-pager --quiet --reverse
+    --catalog --full --no-full --boot=? --dmesg --lines= --output= --output-fields= --priority=
+    --since= --until= --unit= --user-unit= --identifier= --grep= --case-sensitive=? --list-boots
+    --disk-usage --utc --no-hostname --system --user --merge --fields --header --no-tail
+    --truncate-newline --facility=""",
     "text",
     digits=True,
     shape=re.compile(r"[A-Z_][A-Z0-9_]*=.*|\+|-?[0-9]+"),
@@ -448,9 +453,9 @@ _COMMANDS["docker"] = _DOCKER
 _SPECIAL: dict[str, Callable[[Sequence[str]], Reads | NotInProfile]] = {"sed": _sed}
 
 #: Programs that may be asked for their version, whatever else they do.
-_VERSIONED = frozenset(
-    """python python3 node npm go ruby perl docker kubectl git terraform helm java psql mysql redis-cli nginx make gcc
-    cargo rustc php aws gcloud az bash ansible curl wget openssl ssh""".split()
+_VERSIONED = listed(
+    """python python3 node npm go ruby perl docker kubectl git terraform helm java psql mysql redis-cli
+    nginx make gcc cargo rustc php aws gcloud az bash ansible curl wget openssl ssh"""
 )
 _TRUSTED_DIRECTORIES = ("/bin/", "/usr/bin/")
 _TIMEOUT = re.compile(r"\d+(?:\.\d+)?[smhd]?")

@@ -138,7 +138,7 @@ def suggest(past: Sequence[PastCall], policy: Policy, find_tool: FindTool | None
 
 
 def _kind(past: PastCall, find_tool: FindTool) -> str | None:
-    """Return what calls of one kind have in common: a command and its subcommand, or the directory they are in."""
+    """Return what calls of one kind have in common: a command and its subcommand, or their directory."""
     tool = find_tool(past.tool)
     if tool is None:
         return None
@@ -156,12 +156,12 @@ def _command_kind(text: str) -> str | None:
         return None
     strange = [simple.argv for simple in proof.commands if not isinstance(read_only(simple.argv), Reads)]
     names = {base_name(argv[0]) for argv in strange}
-    if len(names) != 1 or names & (WRAPPERS | PLACED | TEXTUAL | INTERPRETERS):
+    if len(names) != 1 or not strange or names & (WRAPPERS | PLACED | TEXTUAL | INTERPRETERS):
         return None
-    argv = strange[0]
-    if len(argv) > 1 and argv[1].isidentifier() and all(other[:2] == argv[:2] for other in strange):
+    argv = list(strange[0])
+    if len(argv) > 1 and argv[1].isidentifier() and all(list(other[:2]) == argv[:2] for other in strange):
         return f"{argv[0]} {argv[1]}"
-    return argv[0] if all(other == argv for other in strange) and "/" not in argv[0] else None
+    return argv[0] if all(list(other) == argv for other in strange) and "/" not in argv[0] else None
 
 
 def _suggestion(tool: str, kind: str, calls: Sequence[PastCall]) -> Suggestion | None:

@@ -1,4 +1,4 @@
-"""The shape of a policy file. Strict: a key nobody knows is an error, because a typo must not widen anything."""
+"""The shape of a policy file. A key nobody knows is an error, because a typo must not widen anything."""
 
 import re
 from datetime import datetime, time, timedelta
@@ -197,7 +197,7 @@ class AskRule(RuleFile):
         own = {
             name: getattr(self, name)
             for name in Approval.model_fields
-            if name not in {"reason"} and getattr(self, name) is not None
+            if name != "reason" and getattr(self, name) is not None
         }
         return self.approval.model_copy(update=own)
 

@@ -38,7 +38,8 @@ def _options(all_terms: Sequence[ApprovalTerms]) -> tuple[OptionSpec, ...]:
 
 
 def _approvers(spoken: Sequence[RuleTerms]) -> Approvers:
-    """A rule that names approvers outranks the file's fallback; of several that do, a decider must suit each.
+    """Combine who may decide. A rule that names approvers outranks the file's fallback; of several that do,
+    a decider must suit each.
 
     The alternative, any of the groups, would let the weakest rule's approvers wave through the strictest
     rule's call. If no one suits all, nobody can approve: that fails closed, and lint points it out.

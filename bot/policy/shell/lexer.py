@@ -1,9 +1,9 @@
 """The strict lexer: the only thing that may lead to running a command unasked.
 
-It accepts a small subset of bash: plain words, quotes without expansion, `&& || ; |`, newlines, and redirections
-to /dev/null or between stdout and stderr. Whatever else appears, even if harmless, is `NotProved`. A grammar of
-all of bash would have to be right everywhere; this one only has to be right where it says yes, and a fuzzer
-against the real bash checks that (tests/policy/test_fuzz_bash.py).
+It accepts a small subset of bash: plain words, quotes without expansion, `&& || ; |`, newlines, and
+redirections to /dev/null or between stdout and stderr. Whatever else appears, even if harmless, is
+`NotProved`. A grammar of all of bash would have to be right everywhere; this one only has to be right where
+it says yes, and a fuzzer against the real bash checks that (tests/policy/test_fuzz_bash.py).
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from bot.policy.characters import hidden
+from bot.policy.shell.words import listed
 
 LONGEST = 4000
 
@@ -83,8 +84,8 @@ _PIECE = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^'\"]+)")
 _BLANKS = re.compile(r"[ \t]*\Z")
 
 #: Words that mean something else where a command is expected.
-RESERVED = frozenset(
-    "if then else elif fi do done case esac while until for in function time select coproc ! { } [[ ]]".split()
+RESERVED = listed(
+    "if then else elif fi do done case esac while until for in function time select coproc ! { } [[ ]]"
 )
 
 
@@ -109,7 +110,7 @@ class _Builder:
 
     def word(self, raw: str, position: int) -> None:
         value = raw if _PLAIN.match(raw) else "".join(a or b or c for a, b, c in _PIECE.findall(raw))
-        if not self.argv and (raw in RESERVED or not value or "=" in value or value[0] in "%~"):
+        if not self.argv and (value in RESERVED or not value or "=" in value or value[0] in "%~"):
             raise _Refused("an assignment, a reserved word or no name where a command is expected", position)
         self.argv.append(value)
 

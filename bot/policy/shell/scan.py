@@ -1,4 +1,4 @@
-"""A rough reader that splits text at every operator. It may see too many commands, and that is its purpose."""
+"""A rough reader that splits text at every operator. It may see too many commands: that is its purpose."""
 
 import re
 from dataclasses import dataclass, field

@@ -4,34 +4,35 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bot.policy.shell.scan import Reading
+from bot.policy.shell.words import listed
 
 #: Run the command in their arguments.
-WRAPPERS = frozenset(
-    """env sudo doas pkexec nohup nice ionice chrt taskset timeout stdbuf setsid time command builtin exec xargs
-    busybox toybox strace ltrace unshare nsenter systemd-run watch setarch linux32 linux64 fakeroot eatmydata
-    proxychains proxychains4 torsocks unbuffer rlwrap chronic dbus-run-session xvfb-run numactl prlimit perf gdb
-    valgrind sg runuser setpriv capsh gosu su-exec tini dumb-init firejail bwrap proot cpulimit chpst setuidgid
-    envdir softlimit sshpass catchsegv start-stop-daemon daemonize ld.so ld-linux.so nocache parallel entr caffeinate
-    coproc noglob nocorrect aa-exec cgexec choom stdbuf uv poetry pipenv bundle npx pnpm yarn nix-shell direnv
-    with-contenv s6-setuidgid execlineb if unless logsave faketime cmdprobe multitime hyperfine""".split()
+WRAPPERS = listed(
+    """env sudo doas pkexec nohup nice ionice chrt taskset timeout stdbuf setsid time command builtin exec
+    xargs busybox toybox strace ltrace unshare nsenter systemd-run watch setarch linux32 linux64
+    fakeroot eatmydata proxychains proxychains4 torsocks unbuffer rlwrap chronic dbus-run-session
+    xvfb-run numactl prlimit perf gdb valgrind sg runuser setpriv capsh gosu su-exec tini dumb-init
+    firejail bwrap proot cpulimit chpst setuidgid envdir softlimit sshpass catchsegv
+    start-stop-daemon daemonize ld.so ld-linux.so nocache parallel entr caffeinate coproc noglob
+    nocorrect aa-exec cgexec choom stdbuf uv poetry pipenv bundle npx pnpm yarn nix-shell direnv
+    with-contenv s6-setuidgid execlineb if unless logsave faketime cmdprobe multitime hyperfine"""
 )
 #: The same, but names other things first: a host, a file, a container.
-PLACED = frozenset(
-    """chroot flock ssh su script docker podman nerdctl kubectl oc lxc-attach lxc machinectl vagrant crictl ctr
-    distrobox toolbox flatpak at runcon jexec slogin rsh mosh dsh pssh""".split()
+PLACED = listed(
+    """chroot flock ssh su script docker podman nerdctl kubectl oc lxc-attach lxc machinectl vagrant crictl
+    ctr distrobox toolbox flatpak at runcon jexec slogin rsh mosh dsh pssh"""
 )
 #: Read shell text from their arguments.
-SHELLS = frozenset("sh bash zsh dash ksh ash fish mksh csh tcsh rbash pwsh yash hush".split())
-TEXTUAL = SHELLS | frozenset(
-    "eval trap watch ssh su script parallel at batch hyperfine runuser sem flock nix-shell".split()
+SHELLS = listed("sh bash zsh dash ksh ash fish mksh csh tcsh rbash pwsh yash hush")
+TEXTUAL = SHELLS | listed(
+    "eval trap watch ssh su script parallel at batch hyperfine runuser sem flock nix-shell"
 )
 #: Names that stand before a command without being one.
-KEYWORDS = frozenset(
-    "if then else elif do while until ! { } time coproc function in case esac done fi".split()
-)
-INTERPRETERS = frozenset(
-    """python python2 python3 perl ruby node nodejs php lua awk gawk mawk nawk sed ed ex vi vim nvim emacs tclsh expect
-    Rscript julia ghci scala groovy jshell osascript deno bun make git find fd tar rsync gdb""".split()
+KEYWORDS = listed("if then else elif do while until ! { } time coproc function in case esac done fi")
+INTERPRETERS = listed(
+    """python python2 python3 perl ruby node nodejs php lua awk gawk mawk nawk sed ed ex vi vim nvim emacs
+    tclsh expect Rscript julia ghci scala groovy jshell osascript deno bun make git find fd tar
+    rsync gdb"""
 )
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -43,7 +44,7 @@ _EMBEDDED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 #: Their arguments are data, whatever they look like.
-_DATA = frozenset("echo printf grep egrep fgrep zgrep cat ls head tail wc cut tr stat file".split())
+_DATA = listed("echo printf grep egrep fgrep zgrep cat ls head tail wc cut tr stat file")
 
 
 def base_name(word: str) -> str:

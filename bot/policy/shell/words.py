@@ -4,6 +4,12 @@ import codecs
 import re
 from collections.abc import Iterator
 
+
+def listed(text: str) -> frozenset[str]:
+    """Return the words of `text`: long lists of names stay readable without quotes and commas."""
+    return frozenset(text.split())
+
+
 _QUOTED = re.compile(
     r"""\$'((?:\\.|[^'\\])*)'?      # $'ansi'
       | \$?"((?:\\.|[^"\\])*)"?     # "double"
