@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
-from bot.domain.decision import Decision, Outcome, Withdrawn
+from bot.domain.decision import Decision, Outcome
 from bot.domain.grant import Grant
 from bot.domain.ids import CallId, GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt, Question
@@ -197,7 +197,6 @@ class Change:
     head: Head
     entries: tuple[Entry, ...] = ()
     opened: tuple[Interrupt, ...] = ()
-    withdrawn: tuple[tuple[InterruptId, Withdrawn], ...] = ()
     facts: tuple[AuditFact, ...] = ()
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
