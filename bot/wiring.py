@@ -2,12 +2,13 @@
 
 import secrets
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
+from bot.domain.errors import ConfigError
 from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
 from bot.domain.interrupt import Interrupt
 from bot.domain.person import Person
@@ -30,7 +31,7 @@ from bot.policy.model import LimitUse, Policy
 from bot.policy.shell import Proof, prove
 from bot.settings import Settings
 from bot.storage.sqlite import open_sqlite
-from bot.storage.store import SqlStore
+from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
@@ -168,8 +169,19 @@ async def open_model(settings: Settings) -> AsyncGenerator[Model]:
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
     """Only the database, for commands that look and do not drive."""
-    async with open_sqlite(settings.database) as database:
+    async with _open_database(settings.database) as database:
         yield SqlStore(database, is_gone)
+
+
+def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
+    if not where.startswith(("postgres://", "postgresql://")):
+        return open_sqlite(Path(where))
+    try:
+        # Only replicas need it, so only they need to have installed it.
+        from bot.storage.postgres import open_postgres  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs a driver: pip install 'askfirst[postgres]'") from error
+    return open_postgres(where)
 
 
 @asynccontextmanager

@@ -263,6 +263,9 @@ class Store(Protocol):
         """Store a new run, already claimed by `worker` if its state is `running`.
 
         If `request_key` was seen before, store nothing and return that run's id.
+
+        Raises:
+            IdTaken: another run has this id.
         """
         ...
 
@@ -294,6 +297,10 @@ class Store(Protocol):
 
     async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
         """Return what was remembered for this tool in this thread and its channel, and still holds."""
+        ...
+
+    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool:
+        """End a grant; return whether there was one to end."""
         ...
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from bot.domain.audit import GENESIS, AuditFact, AuditRecord, body_text, chained
 from bot.domain.decision import Decision, Outcome, Withdrawn
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, LostRace
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, IdTaken, LostRace
 from bot.domain.grant import Grant
 from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
@@ -42,7 +42,9 @@ def create(change: Change, worker: WorkerId | None, request_key: str | None) -> 
     row = (head.run_id, head.thread.id, head.state, head.version, *who, at, FORMAT, body)
     created = yield "insert_run", row
     if not created:
-        known = yield "run_by_request", (request_key,)
+        known = (yield "run_by_request", (request_key,)) if request_key is not None else []
+        if not known:
+            raise IdTaken(head.run_id)
         return RunId(known[0][0])
     yield from _append(change)
     return head.run_id

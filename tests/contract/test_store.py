@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.audit import GENESIS, AuditFact, chained
 from bot.domain.decision import Approve, Decided, Decision, Expired, Reject
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, GrantSpent, LostRace
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, GrantSpent, IdTaken, LostRace
 from bot.domain.grant import Grant
 from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Interrupt
@@ -311,3 +311,10 @@ async def test_runs_are_found_by_the_beginning_of_their_id(store: SqlStore) -> N
     assert await store.find("ab") == (RunId("abc"), RunId("abd"))
     assert await store.find("x") == (RunId("xyz"),)
     assert await store.find("%") == ()
+
+
+async def test_a_taken_id_is_refused_and_the_run_that_has_it_stays_as_it_was(store: SqlStore) -> None:
+    await created(store)
+    with pytest.raises(IdTaken):
+        await store.create(Change(head=head(), entries=(said("other"),)), worker=None, request_key=None)
+    assert await store.transcript(RUN) == [said("hello")]
