@@ -38,7 +38,12 @@ def test_killed_at_a_durable_boundary_the_run_goes_on_and_nothing_runs_twice(
 def test_killed_right_after_the_side_effect_it_asks_and_does_not_run_again(tmp_path: Path) -> None:
     assert child(tmp_path, "in-tool").returncode == -signal.SIGKILL
     end = json.loads(child(tmp_path).stdout)
-    assert end == {"state": "done", "marked": 1, "results": ["ok", "ok", "ok"], "asked": ["approval", "recovery"]}
+    assert end == {
+        "state": "done",
+        "marked": 1,
+        "results": ["ok", "ok", "ok"],
+        "asked": ["approval", "recovery"],
+    }
 
 
 @pytest.mark.slow
