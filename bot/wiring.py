@@ -12,22 +12,19 @@ from bot.domain.errors import ConfigError
 from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
 from bot.domain.interrupt import Interrupt
 from bot.domain.person import Person
-from bot.domain.run import AgentSpec, Breakpoint, Head
+from bot.domain.run import AgentSpec, Head
 from bot.domain.tool import ToolCall
-from bot.domain.verdict import Verdict
 from bot.engine.approvals import Approvals
 from bot.engine.driver import World
 from bot.engine.judge import Judge
+from bot.engine.live_policies import LivePolicies
 from bot.engine.ports import Front, Model, People
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
+from bot.engine.tasks import beside
 from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
-from bot.policy.context import Context
-from bot.policy.evaluate import decide, limits_touched
 from bot.policy.explain import Explanation, explain
-from bot.policy.files import PolicySet, load, reload
-from bot.policy.model import LimitUse, Policy
 from bot.policy.shell import Proof, prove
 from bot.settings import Settings
 from bot.storage.sqlite import open_sqlite
@@ -53,58 +50,11 @@ class RandomIds:
         return ThreadId(readable(secrets.randbits(50), 10))
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """One channel's policy, as the engine sees it."""
-
-    policy: Policy
-
-    @property
-    def version(self) -> str:
-        return self.policy.version
-
-    @property
-    def breakpoints(self) -> tuple[Breakpoint, ...]:
-        return self.policy.breakpoints
-
-    def decide(self, call: ToolCall, context: Context) -> Verdict:
-        return decide(self.policy, call, context)
-
-    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
-        return limits_touched(self.policy, call, context)
-
-
 class Alone:
     """People of a terminal: whoever sits there is who they are to the operating system."""
 
     async def person(self, user: UserId) -> Person:
         return Person(id=user)
-
-
-class LivePolicies:
-    """The policies in force. A changed file replaces them as a whole, or not at all."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = tuple(paths)
-        self._current = load(*self._paths)
-
-    @property
-    def current(self) -> PolicySet:
-        return self._current
-
-    def for_channel(self, channel: str) -> InForce:
-        return InForce(self._current.for_channel(channel))
-
-    def refresh(self) -> bool:
-        """Take over changed files; return whether anything changed.
-
-        Raises:
-            PolicyProblems: the new files are broken; the last good ones stay in force.
-        """
-        newest = reload(self._current, *self._paths)
-        changed = newest is not self._current
-        self._current = newest
-        return changed
 
 
 def policy_paths(settings: Settings) -> tuple[Path, ...]:
@@ -215,6 +165,7 @@ async def open_engine(
         )
         stack.push_async_callback(lambda: store.forget_worker(worker, utc_now()))
         supervisor = await stack.enter_async_context(Supervisor(world).running())
+        await stack.enter_async_context(beside(policies.watch(store, utc_now)))
         approvals = Approvals(store, toolbox, judge, utc_now, worker=worker)
         yield Engine(
             runner=Runner(world, supervisor, approvals, RandomIds()),

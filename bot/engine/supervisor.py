@@ -10,6 +10,7 @@ from bot.domain.ids import RunId
 from bot.engine.driver import Driver, Happening, Nudge, World
 from bot.engine.events import CancelAsked
 from bot.engine.ports import Checkpoint, RunEnded
+from bot.engine.tasks import task_group
 
 logger = logging.getLogger(__name__)
 
@@ -30,23 +31,17 @@ class Supervisor:
     @asynccontextmanager
     async def running(self, *, beat_seconds: float = BEAT_SECONDS) -> AsyncGenerator["Supervisor"]:
         """Drive runs inside this block; at its end let go of them in good order."""
-        failure: Exception | None = None
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             self._group = group
             await self._world.store.heartbeat(self._world.worker, self._world.clock())
             beat = group.create_task(self._beat(beat_seconds))
             try:
                 yield self
-            except Exception as error:  # noqa: BLE001 - raised again below
-                # The block's own error is nobody's sibling: it must not come out wrapped in a group.
-                failure = error
             finally:
                 self._stopping.set()
                 beat.cancel()
                 for task in self._tasks.values():
                     task.cancel()
-        if failure is not None:
-            raise failure
 
     def start(self, run_id: RunId, checkpoint: Checkpoint | None = None) -> None:
         """Drive a run that is ready, or that was just claimed; if it is driven here already, nudge it."""

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +28,7 @@ st.register_type_strategy(timedelta, st.timedeltas(timedelta(0), timedelta(days=
 st.register_type_strategy(
     dict,
     lambda kind: st.dictionaries(
-        st.text(max_size=5), st.text(max_size=5) if kind.__args__[1] is str else JSON, max_size=3
+        st.text(max_size=5), st.text(max_size=5) if get_args(kind)[1] is str else JSON, max_size=3
     ),
 )
 st.register_type_strategy(Respond, st.builds(Respond, data=JSON))

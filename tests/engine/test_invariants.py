@@ -1,5 +1,6 @@
 """What must hold whatever the model proposes, the policy says and people answer."""
 
+import random
 import tempfile
 from pathlib import Path
 
@@ -22,7 +23,7 @@ POLICY = {"touch": "allow", "mark": "ask", "wipe": "deny"}
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plan=CALLS, order=st.randoms(use_true_random=False))
 async def test_a_call_runs_only_if_it_was_allowed_or_approved_and_each_gets_one_result(
-    plan: list[tuple[str, bool]], order: "object"
+    plan: list[tuple[str, bool]], order: random.Random
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         target = Path(name) / "marks"
@@ -38,7 +39,7 @@ async def test_a_call_runs_only_if_it_was_allowed_or_approved_and_each_gets_one_
         async with lab(Path(name) / "a.db", [calls(*proposed), say("ok")], policy=policy) as bench:
             run = await bench.ask()
             waiting = await bench.open(run)
-            order.shuffle(waiting)  # pyright: ignore[reportAttributeAccessIssue]
+            order.shuffle(waiting)
             for question in waiting:
                 said_yes = plan[int(str(question.call_id)[1:])][1]
                 answer: Answer = Approve() if said_yes else Reject()

@@ -11,9 +11,9 @@ import pytest
 from bot.domain.decision import Approve, Choose, Remember
 from bot.domain.errors import NotAllowed
 from bot.domain.ids import GrantId
+from bot.engine.live_policies import InForce, LivePolicies
 from bot.llm.scripted import Step, call, calls, say, tool_call
 from bot.policy.files import PolicySet, load_texts
-from bot.wiring import InForce
 from tests.engine.lab import ANN, DEV, Lab, lab
 from tests.engine.tools import marks
 
@@ -149,3 +149,31 @@ async def test_four_eyes_is_the_default(tmp_path: Path) -> None:
         question = await bench.only(await bench.ask())
         with pytest.raises(NotAllowed, match="You asked for this yourself"):
             await bench.decide(question, Approve(), DEV)
+
+
+async def test_a_changed_file_comes_into_force_and_a_broken_one_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "default.yaml"
+    file.write_text(POLICY, encoding="utf-8")
+    live = LivePolicies([tmp_path])
+    before = live.current.version
+    assert not live.refresh()
+
+    file.write_text(POLICY.replace("15m", "20m"), encoding="utf-8")
+    assert live.refresh()
+    good = live.current.version
+    assert good != before
+
+    file.write_text(POLICY + "defalt: allow\n", encoding="utf-8")
+    assert not live.refresh()
+    assert live.current.version == good
+    assert "default.yaml:21:1" in live.problem
+
+    failing = POLICY + "tests:\n  - {call: read_file, args: {path: p}, expect: deny}\n"
+    file.write_text(failing, encoding="utf-8")
+    assert not live.refresh()
+    assert live.current.version == good
+    assert "expect" in live.problem
+
+    file.write_text(POLICY, encoding="utf-8")
+    assert live.refresh()
+    assert live.problem == ""
