@@ -158,3 +158,13 @@ def test_help_of_every_command_reads_well(terminal: Terminal) -> None:
             terminal.types(command=command)
         assert end.value.code == 0
         assert "usage: askfirst" in terminal.capture.readouterr().out
+
+
+def test_a_policy_can_be_replayed_on_what_really_happened(terminal: Terminal, waiting: str) -> None:
+    terminal.runs("resume", waiting, "--approve")
+    stricter = Path("stricter.yaml")
+    policy = Path("policies/default.yaml").read_text(encoding="utf-8")
+    stricter.write_text(policy + "deny:\n  - {id: no-writes, tool: write_file}\n", encoding="utf-8")
+    shown = terminal.types(command=("policy", "replay", str(stricter)))
+    assert "newly denied" in shown.lower()
+    assert "write_file" in shown
