@@ -53,7 +53,7 @@ class Hub:
 
     def tell_app(self, happened: Happened) -> None:
         """Deliver an event, if the app subscribed to it."""
-        if happened.subscription in self.manifest.events:
+        if self.manifest.hears(happened.subscription):
             self._post("events_api", interactions.event_callback(self.world, happened))
 
     def act_in_message(
@@ -182,7 +182,7 @@ class Hub:
     def _answered_command(self, target: ResponseUrl, delivery: Delivery) -> None:
         if delivery.answer:
             try:
-                respond(self.world, self.manifest, target, delivery.answer)
+                respond(self.world, target, delivery.answer)
             except SlackError as error:
                 self.transcript.note("--", f"Slack could not show the answer to {delivery.label}: {error}")
                 self._not_answered(delivery)

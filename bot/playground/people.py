@@ -190,7 +190,7 @@ class Person:
     async def runs(self, command: str, *, in_: Place | None = None, wait: bool = True) -> Interaction:
         """Run a slash command, for example `/askfirst waiting`."""
         name, _, text = command.partition(" ")
-        if name not in self.hub.manifest.commands:
+        if name not in self.hub.manifest.commands or "commands" not in self.hub.manifest.scopes:
             raise CannotDo(f"{name} is not a command; there are {sorted(self.hub.manifest.commands)}")
         place = in_ or self.home_channel
         if place.root is not None:
