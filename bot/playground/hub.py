@@ -39,7 +39,7 @@ class Hub:
     transcript: Transcript
     courier: Courier
     #: Real seconds a test waits before it fails with the transcript.
-    patience: float = 5.0
+    patience: float = 10.0
     #: Set once the server knows its port.
     url: str = ""
     #: Clicks and commands that show "didn't respond" to the person, newest last.
