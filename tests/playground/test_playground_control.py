@@ -13,7 +13,7 @@ from bot.playground.errors import Unsafe
 from bot.playground.manifest import read_manifest
 from bot.playground.safety import require_loopback, require_playground_token
 from bot.playground.workspace import Workspace
-from tests.playground.support import Client, Connect, Json, actions, menu, sample_app
+from tests.playground.support import MANIFEST, Client, Connect, Json, actions, menu, sample_app
 
 
 class Page:
@@ -291,6 +291,14 @@ def test_only_loopback_addresses_are_safe(url: str, safe: bool) -> None:
     else:
         with pytest.raises(Unsafe):
             require_loopback(url)
+
+
+@pytest.mark.parametrize("missing", ["message.channels", "channels:history"])
+async def test_an_event_needs_a_subscription_and_its_scope(missing: str) -> None:
+    async with Workspace.open(manifest=MANIFEST.without(missing)) as slack:
+        await slack.requester.mentions_bot("hi")
+        assert "-> app_mention" in str(slack.transcript)
+        assert "-> message" not in str(slack.transcript)
 
 
 def test_the_manifest_asks_for_what_the_bot_needs() -> None:

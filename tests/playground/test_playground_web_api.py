@@ -364,6 +364,18 @@ async def test_a_file_is_uploaded_in_three_steps(slack: Workspace, client: Clien
     assert post.current.files[0]["title"] == "Report"
 
 
+async def test_an_upload_has_the_announced_length_and_comes_before_it_is_completed(
+    client: Client, session: ClientSession
+) -> None:
+    announced = await client.files_getUploadURLExternal(filename="x", length=3)
+    files = [{"id": announced["file_id"]}]
+    assert (await refusal(client.files_completeUploadExternal(files=files)))["error"] == "file_not_found"
+    for body, status in ((b"four", 400), (b"two", 200)):
+        async with session.post(announced["upload_url"], data=body) as response:
+            assert response.status == status
+    assert (await client.files_completeUploadExternal(files=files))["files"][0]["size"] == 3
+
+
 async def test_a_status_goes_away_by_a_reply_or_after_two_minutes(slack: Workspace, client: Client) -> None:
     root = await slack.requester.says("work")
     for end in ("reply", "time"):
