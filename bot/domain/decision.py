@@ -1,18 +1,29 @@
 """What people answer, and how an interrupt ended."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from bot.domain.canonical import JsonObject
+from bot.domain.grant import GrantPlace
 from bot.domain.ids import InterruptId, UserId
 from bot.domain.tool import Impact, Planned
-from bot.domain.verdict import OnTimeout
+from bot.domain.verdict import OnTimeout, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remember:
+    """Let the same call pass later without asking: here, until then, at most so often."""
+
+    place: GrantPlace
+    lasts: timedelta
+    uses: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve:
     reason: str = ""
+    remember: Remember | None = None
     verb: Literal["approve"] = "approve"
 
 
@@ -20,6 +31,7 @@ class Approve:
 class Choose:
     option: str
     reason: str = ""
+    remember: Remember | None = None
     verb: Literal["choose"] = "choose"
 
 
@@ -76,6 +88,9 @@ class Decided:
     #: For an option or an edit: what will be executed instead, and what was measured for it.
     planned: Planned | None = None
     impact: Impact | None = None
+    #: What the policy said of that, and what binds the approval to exactly that.
+    verdict: Verdict | None = None
+    digest: str = ""
     kind: Literal["decided"] = "decided"
 
 

@@ -9,7 +9,8 @@ BotError
 │   ├── AlreadyDecided
 │   ├── AlreadyResumed
 │   ├── CheckpointNotFound
-│   └── LostRace
+│   ├── LostRace
+│   └── GrantSpent
 ├── Corrupt              a stored row does not decode; it was set aside
 └── Upstream             somebody else's service failed; trying again may help
     └── ModelUnavailable
@@ -78,6 +79,14 @@ class LostRace(Stale):
     def __init__(self, run: RunId) -> None:
         self.run = run
         super().__init__(f"another process took over run {run}")
+
+
+class GrantSpent(Stale):
+    """A remembered approval was used up, revoked or has expired in this very moment."""
+
+    def __init__(self, grant: str) -> None:
+        self.grant = grant
+        super().__init__(f"the remembered approval {grant} does not hold any more")
 
 
 class Corrupt(BotError):

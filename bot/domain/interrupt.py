@@ -51,11 +51,15 @@ class Interrupt:
     opened_at: datetime
     expires_at: datetime
     verbs: tuple[Verb, ...]
+    #: The channel the thread is in, if the front has such a thing.
+    channel: str = ""
     call_id: CallId | None = None
     planned: Planned | None = None
     impact: Impact | None = None
     options: tuple[Option, ...] = ()
     response_schema: JsonObject | None = None
+    #: What is under review, if it is not a single call: the step, its calls, the draft.
+    subject: JsonObject | None = None
     #: The rules that spoke, and the version of the policy they are from.
     rules: tuple[str, ...] = ()
     policy: str = ""

@@ -1,7 +1,7 @@
 """Where a run stands: the head of its checkpoint. The rest of it is the transcript up to `cursor`."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.domain.canonical import JsonObject
@@ -28,6 +28,8 @@ class Thread:
     channel: str = ""
     #: What the front needs to find it again (team, channel, ts …).
     address: JsonObject = field(default_factory=JsonObject)
+    #: Whether the front keeps messages there that must be posted and updated, whatever happens to this process.
+    keeps_messages: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class AgentSpec:
     #: False means headless: whatever would ask is denied.
     interrupts: bool = True
     environment: str = ""
+    #: How long a waiting run can be resumed at most; no question outlives it.
+    patience: timedelta = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,8 @@ class CallState:
     interrupt: InterruptId | None = None
     #: Whether people said yes to exactly this `digest`.
     approved: bool = False
+    #: Counters of the policy's limits that this call uses when it starts.
+    uses: tuple[str, ...] = ()
     #: State of a tool that stopped half way to ask, and the answer it got.
     saved: JsonObject | None = None
     answer: JsonObject | None = None
@@ -116,8 +122,8 @@ class Head:
     calls: tuple[CallState, ...] = ()
     #: Open or settled review of the current step, if a breakpoint was hit.
     review: InterruptId | None = None
-    #: The step the last review let pass, so that it does not stop there again.
-    passed: str = ""
+    #: The steps that reviews let pass since the last turn, so that it does not stop there again.
+    passed: tuple[str, ...] = ()
     breakpoints: tuple[Breakpoint, ...] = ()
     turns: int = 0
     asked: int = 0

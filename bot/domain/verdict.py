@@ -23,10 +23,13 @@ class Approvers:
     requester_may_approve: bool = False
     #: How the policy calls them, for people to read ("oncall").
     label: str = ""
+    #: Several rules asked for different people: a decider must also be among each of these.
+    all_of: tuple["Approvers", ...] = ()
 
     @property
     def nobody(self) -> bool:
-        return not (self.users or self.groups or self.requester)
+        mine = self.users or self.groups or self.requester
+        return not mine or any(others.nobody for others in self.all_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,7 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allow:
+    #: Ids of the rules that spoke; `grant:ID` where a remembered approval did.
     rules: tuple[str, ...]
     reason: str
     policy: str

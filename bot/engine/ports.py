@@ -8,13 +8,16 @@ from typing import Literal, Protocol, TypeAlias
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Decision, Outcome, Withdrawn
-from bot.domain.ids import CallId, InterruptId, RunId, ThreadId, UserId, WorkerId
+from bot.domain.grant import Grant
+from bot.domain.ids import CallId, GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt, Question
+from bot.domain.person import Person
 from bot.domain.run import AgentSpec, Breakpoint, Head, RunState, Thread
 from bot.domain.tool import Impact, Planned, ToolCall, ToolDefinition, ToolResult
 from bot.domain.transcript import Entry, ModelTurn, UserText
 from bot.domain.verdict import Verdict
 from bot.policy.context import Context
+from bot.policy.model import LimitUse
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -124,6 +127,10 @@ class Toolbox(Protocol):
         """Say what is wrong with the arguments, for the model to read; None if they fit."""
         ...
 
+    def measures(self, tool: str) -> bool:
+        """Whether `preview` does any work for this tool."""
+        ...
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         """Measure what a call would do, without doing it. None if the tool cannot tell."""
         ...
@@ -147,12 +154,40 @@ class PolicyInForce(Protocol):
 
     def decide(self, call: ToolCall, context: Context) -> Verdict: ...
 
+    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
+        """Return the counters this call would use."""
+        ...
+
 
 class Policies(Protocol):
     def for_channel(self, channel: str) -> PolicyInForce: ...
 
 
+class People(Protocol):
+    """Who somebody is right now; looked up when it matters, never remembered for long."""
+
+    async def person(self, user: UserId) -> Person:
+        """Return what is known; a standing of `unknown` where nobody can say."""
+        ...
+
+
 # ── Storage ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A message to be shown, or to be shown again because what it is about has changed."""
+
+    #: The same key is the same message.
+    key: str
+    thread: Thread
+    run_id: RunId
+    #: card: an interrupt as it stands · answer: how the run ended · or what a front makes of it.
+    kind: str
+    #: What it is about: an interrupt's id, or the run's.
+    subject: str
+    #: Fixed content, for messages that are not rendered from a row.
+    body: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +201,10 @@ class Change:
     facts: tuple[AuditFact, ...] = ()
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
+    posts: tuple[Post, ...] = ()
+    #: Counters of limits that this change uses, and grants that calls started with it rely on.
+    uses: tuple[str, ...] = ()
+    grants_used: tuple[GrantId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +224,9 @@ class Checkpoint:
     transcript: list[Entry]
     #: The interrupts this head refers to, as they stand.
     asked: dict[InterruptId, Asked] = field(default_factory=dict[InterruptId, Asked])
+    #: Somebody wants it stopped, or wrote something for it.
+    cancel: "CancelRequest | None" = None
+    noted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +242,8 @@ class Committed:
     #: `ready` although `waiting` was asked for: the last interrupt was settled meanwhile.
     state: RunState
     cancel: CancelRequest | None = None
+    #: People wrote something that the run has not taken yet.
+    noted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,13 +253,18 @@ class SettleResult:
     asked: Asked
     #: The run has no open interrupt left and may be claimed.
     run_ready: bool = False
+    #: Set if it was claimed with the same transaction.
+    checkpoint: Checkpoint | None = None
 
 
 class Store(Protocol):
     """Runs, transcripts, interrupts and the audit log. Every method is one transaction."""
 
-    async def create(self, change: Change, *, request_key: str | None) -> RunId:
-        """Store a new run. If `request_key` was seen before, store nothing and return that run's id."""
+    async def create(self, change: Change, *, worker: WorkerId | None, request_key: str | None) -> RunId:
+        """Store a new run, already claimed by `worker` if its state is `running`.
+
+        If `request_key` was seen before, store nothing and return that run's id.
+        """
         ...
 
     async def claim(self, run_id: RunId, worker: WorkerId, now: datetime) -> Checkpoint:
@@ -236,7 +285,16 @@ class Store(Protocol):
 
         Raises:
             LostRace: the run is not this worker's any more; nothing was written.
+            GrantSpent: a grant in `grants_used` cannot be used (any more); nothing was written.
         """
+        ...
+
+    async def count_uses(self, keys: Sequence[tuple[str, datetime]]) -> dict[str, int]:
+        """Return how often each counter was used since the given time."""
+        ...
+
+    async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
+        """Return what was remembered for this tool in this thread and its channel, and still holds."""
         ...
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...
@@ -256,14 +314,23 @@ class Store(Protocol):
         facts: Sequence[AuditFact],
         *,
         successor: Interrupt | None = None,
+        claim_for: WorkerId | None = None,
+        posts: Sequence[Post] = (),
+        grant: Grant | None = None,
     ) -> SettleResult:
         """End an open interrupt, or change nothing and tell how it ended. Exactly one caller wins.
 
-        `successor` is opened in the same transaction and takes its place.
+        `successor` is opened in the same transaction and takes its place. If it was the last open interrupt
+        of a waiting run, the run is claimed for `claim_for` at once, or made ready for anybody. `grant` is
+        stored with it, if the caller wins.
 
         Raises:
             CheckpointNotFound: nobody knows this interrupt.
         """
+        ...
+
+    async def due_interrupts(self, now: datetime, *, limit: int = 100) -> tuple[Asked, ...]:
+        """Return open interrupts whose time is over, the most overdue first."""
         ...
 
     async def record(self, facts: Sequence[AuditFact]) -> None: ...
@@ -283,6 +350,10 @@ class Store(Protocol):
 
     async def cancels(self, worker: WorkerId) -> dict[RunId, CancelRequest]:
         """Return the cancel requests for runs this worker owns."""
+        ...
+
+    async def release(self, run_id: RunId, worker: WorkerId, now: datetime) -> None:
+        """Give a claimed run back, for anybody to claim again."""
         ...
 
     async def heartbeat(self, worker: WorkerId, now: datetime) -> None: ...

@@ -29,3 +29,5 @@ class Context:
     recent: Mapping[str, int] = field(default_factory=dict[str, int])
     #: Fingerprints of pinned tool definitions: tool name → fingerprint that was approved.
     pins: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Nobody can be asked: whatever would ask is denied.
+    headless: bool = False

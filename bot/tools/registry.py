@@ -73,6 +73,10 @@ class Registry:
             return next(filter(None, reasons), f"there is no tool called {planned.tool!r}")
         return found.invalid(planned.args)
 
+    def measures(self, tool: str) -> bool:
+        found = self._find(tool)
+        return found is not None and found.measures
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         found = self._find(planned.tool)
         if found is None or found.invalid(planned.args) is not None:

@@ -62,6 +62,11 @@ class AnyTool(Protocol):
         """How long it may run; None means the registry's default."""
         ...
 
+    @property
+    def measures(self) -> bool:
+        """Whether `preview` does any work."""
+        ...
+
     def invalid(self, args: JsonObject) -> str | None: ...
 
     async def preview(self, args: JsonObject, context: CallContext) -> Impact | None: ...
@@ -83,6 +88,10 @@ class Tool(Generic[A]):
     act: Act[A]
     measure: Measure[A] | None = None
     seconds: float | None = None
+
+    @property
+    def measures(self) -> bool:
+        return self.measure is not None
 
     def parse(self, args: JsonObject) -> A:
         # As JSON, because that is what the model wrote: a list may become a tuple, but "10" never 10.

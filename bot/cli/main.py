@@ -1,0 +1,49 @@
+"""The table of commands, and what happens to their errors."""
+
+import argparse
+import asyncio
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from bot.cli import audit, chat, policy, runs
+from bot.domain.errors import BotError, ConfigError
+
+_COMMANDS = (chat, runs, policy, audit)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 fine, 1 refused or failed, 2 wrong usage or settings."""
+    options = _parser().parse_args(arguments)
+    level = os.environ.get("ASKFIRST_LOG", "WARNING").upper()
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    try:
+        result = options.run(options)
+        return asyncio.run(result) if inspect.iscoroutine(result) else result
+    except ConfigError as error:
+        print(f"askfirst: {error}", file=sys.stderr)
+        return 2
+    except BotError as error:
+        print(f"askfirst: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("\nInterrupted. Nothing is lost; open questions are kept.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="askfirst",
+        description="Agents that ask before they act.",
+        epilog="Settings come from the environment or .env; .env.example lists them.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_parser(commands)
+    return parser

@@ -1,0 +1,6 @@
+"""A Slack workspace on your own machine: for every test of the Slack front, and to try the bot without Slack.
+
+Start reading at `workspace.py` (open one, meet the people), then `people.py` (what they can do) and
+`world.py` (what there is). The app's side is `server.py`: the Web API in `methods/`, Socket Mode in
+`sockets.py`, signed HTTP in `http_events.py`, both fed by `delivery.py`.
+"""

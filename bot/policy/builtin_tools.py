@@ -1,0 +1,63 @@
+"""The tools Askfirst brings along, as far as a policy needs to know them: names, arguments, effects."""
+
+from bot.domain.canonical import JsonObject
+from bot.domain.tool import READS, Effects, ToolDefinition
+
+_CHANGES = Effects(read_only=False, destructive=True, idempotent=False, open_world=False)
+_TALKS = Effects(read_only=False, destructive=False, idempotent=False, open_world=True)
+
+
+def shape(args: dict[str, str]) -> JsonObject:
+    """Return a JSON schema from argument names and their types (`any` for no type)."""
+    properties = {name: {} if kind == "any" else {"type": kind} for name, kind in args.items()}
+    return {"type": "object", "properties": properties}
+
+
+def _tool(
+    name: str,
+    args: dict[str, str],
+    effects: Effects = _CHANGES,
+    *,
+    paths: tuple[str, ...] = (),
+    commands: tuple[str, ...] = (),
+    urls: tuple[str, ...] = (),
+) -> ToolDefinition:
+    return ToolDefinition(
+        name=name,
+        description="",
+        parameters=shape(args),
+        effects=effects,
+        paths=paths,
+        commands=commands,
+        urls=urls,
+    )
+
+
+_SELECTION = {"path": "string", "pattern": "string", "older_than_days": "number", "count": "integer"}
+
+BUILTIN_TOOLS: dict[str, ToolDefinition] = {
+    tool.name: tool
+    for tool in (
+        _tool("find_files", {**_SELECTION, "larger_than_bytes": "integer"}, READS, paths=("path",)),
+        _tool(
+            "read_file", {"path": "string", "start": "integer", "lines": "integer"}, READS, paths=("path",)
+        ),
+        _tool("write_file", {"path": "string", "content": "string"}, paths=("path",)),
+        _tool("move_files", {**_SELECTION, "to": "string"}, paths=("path", "to")),
+        _tool("delete_files", _SELECTION, paths=("path",)),
+        _tool(
+            "execute",
+            {"command": "string", "cwd": "string", "timeout": "number"},
+            paths=("cwd",),
+            commands=("command",),
+        ),
+        _tool(
+            "http_request",
+            {"url": "string", "method": "string", "headers": "object", "body": "any"},
+            Effects(read_only=False, destructive=True, idempotent=False, open_world=True),
+            urls=("url",),
+        ),
+        _tool("send_message", {"channel": "string", "text": "string", "thread": "string"}, _TALKS),
+        _tool("ask_human", {"question": "string", "options": "array"}, READS),
+    )
+}

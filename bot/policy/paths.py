@@ -1,0 +1,71 @@
+"""Paths are compared as what they lead to, never as text."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from bot.policy.regex import escape, whole
+
+
+class Resolver(Protocol):
+    """The file system, as far as a verdict needs it."""
+
+    def resolve(self, path: str, cwd: str) -> str:
+        """Return the absolute path `path` leads to from `cwd`: `~`, `..` and symbolic links are gone."""
+        ...
+
+
+class Unresolved:
+    """A resolver without a file system: `..` is taken away, links are not known."""
+
+    def resolve(self, path: str, cwd: str) -> str:
+        return lexical(path, cwd)
+
+
+def lexical(path: str, cwd: str) -> str:
+    """Return `path` from `cwd` without `.`, `..` and doubled slashes, by its text alone."""
+    joined = posixpath.normpath(posixpath.join("/", cwd, path))
+    return "/" + joined.lstrip("/")
+
+
+#: Spellings that one program decodes and another does not; such a path is never compared with confidence.
+_DECEIVING = re.compile(r"%(?:2e|2f|5c|00)|\x00", re.IGNORECASE)
+
+
+def deceiving(path: str) -> bool:
+    return bool(_DECEIVING.search(path))
+
+
+def is_under(path: str, base: str) -> bool:
+    """Whether a resolved `path` is `base` or inside of it, on component boundaries."""
+    return path == base or path.startswith(base if base.endswith("/") else base + "/")
+
+
+def path_glob(patterns: Iterable[str], *, fold: bool) -> Callable[[str], bool]:
+    """Compile `patterns` to one test. `**` crosses directories, `*` and `?` do not; `dir/**` is also `dir`.
+
+    A pattern that does not start with `/` or `**` holds at any depth.
+    """
+    source = "|".join(_regex(pattern) for pattern in patterns)
+    return whole(source, fold=fold)
+
+
+_GLOB = re.compile(
+    r"(?P<deep>\*\*/)|(?P<rest>/\*\*\Z)|(?P<many>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<text>[^*?/]+|/)"
+)
+_BECOMES = {"deep": "(?:.*/)?", "rest": "(?:/.*)?", "many": ".*", "star": "[^/]*", "one": "[^/]"}
+
+
+def _regex(pattern: str) -> str:
+    anchored = pattern if pattern.startswith(("/", "**")) else f"**/{pattern}"
+    anchored = "/" + anchored if anchored.startswith("**") else anchored
+    parts = (_BECOMES.get(m.lastgroup or "") or escape(m[0]) for m in _GLOB.finditer(anchored))
+    return f"(?:{''.join(parts)})"
+
+
+def text_glob(pattern: str) -> Callable[[str], bool]:
+    """Compile a glob over plain text, matched whole: `*` is anything, `?` one character."""
+    if not any(sign in pattern for sign in "*?"):
+        return pattern.__eq__
+    return whole("(?s)" + "".join({"*": ".*", "?": "."}.get(char) or escape(char) for char in pattern))

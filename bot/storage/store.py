@@ -1,0 +1,165 @@
+"""The store the engine sees: each method hands one transaction to a database."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from bot.domain.audit import AuditFact, AuditRecord
+from bot.domain.decision import Decision, Outcome
+from bot.domain.errors import Corrupt
+from bot.domain.grant import Grant
+from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, WorkerId
+from bot.domain.interrupt import Asked, Interrupt
+from bot.domain.run import Head, RunState, Thread
+from bot.domain.transcript import Entry, UserText
+from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
+from bot.storage import transactions as tx
+from bot.storage.transactions import T, Transaction
+
+_AUDIT_PAGE = 500
+
+
+class Database(Protocol):
+    """Runs a transaction's queries and commits them together."""
+
+    async def write(self, transaction: Transaction[T]) -> T: ...
+
+    async def read(self, transaction: Transaction[T]) -> T: ...
+
+
+class SqlStore:
+    """`engine.ports.Store`, and what the command line wants to see, on any database."""
+
+    def __init__(
+        self, database: Database, is_gone: Callable[[WorkerId, datetime | None, datetime], bool]
+    ) -> None:
+        self._db = database
+        self._is_gone = is_gone
+
+    async def create(self, change: Change, *, worker: WorkerId | None, request_key: str | None) -> RunId:
+        return await self._db.write(tx.create(change, worker, request_key))
+
+    async def claim(self, run_id: RunId, worker: WorkerId, now: datetime) -> Checkpoint:
+        found = await self._db.write(tx.claim(run_id, worker, now))
+        if isinstance(found, Corrupt):
+            raise found
+        return found
+
+    async def commit(self, change: Change, worker: WorkerId, now: datetime) -> Committed:
+        return await self._db.write(tx.commit(change, worker, now))
+
+    async def asked(self, interrupt_id: InterruptId) -> Asked | None:
+        return await self._db.read(tx.asked(interrupt_id))
+
+    async def asked_of(self, interrupts: Sequence[InterruptId]) -> dict[InterruptId, Asked]:
+        return await self._db.read(tx.asked_of(interrupts))
+
+    async def vote(
+        self, interrupt_id: InterruptId, decision: Decision, fact: AuditFact
+    ) -> tuple[Decision, ...]:
+        return await self._db.write(tx.vote(interrupt_id, decision, fact))
+
+    async def settle(
+        self,
+        interrupt_id: InterruptId,
+        outcome: Outcome,
+        facts: Sequence[AuditFact],
+        *,
+        successor: Interrupt | None = None,
+        claim_for: WorkerId | None = None,
+        posts: Sequence[Post] = (),
+        grant: Grant | None = None,
+    ) -> SettleResult:
+        return await self._db.write(
+            tx.settle(
+                interrupt_id,
+                outcome,
+                facts,
+                successor=successor,
+                claim_for=claim_for,
+                posts=posts,
+                grant=grant,
+            )
+        )
+
+    async def count_uses(self, keys: Sequence[tuple[str, datetime]]) -> dict[str, int]:
+        return await self._db.read(tx.count_uses(keys)) if keys else {}
+
+    async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
+        return await self._db.read(tx.grants_for(thread, tool, now))
+
+    async def grants(self, now: datetime) -> tuple[Grant, ...]:
+        """Return every remembered approval that still holds."""
+        return await self._db.read(tx.list_grants(now))
+
+    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool:
+        """End a grant; return whether there was one to end."""
+        return await self._db.write(tx.revoke(grant_id, now, fact))
+
+    async def record(self, facts: Sequence[AuditFact]) -> None:
+        await self._db.write(tx.record(facts))
+
+    async def note(self, run_id: RunId, item: UserText, at: datetime) -> None:
+        await self._db.write(tx.note(run_id, item, at))
+
+    async def notes(self, run_id: RunId) -> tuple[Note, ...]:
+        return await self._db.read(tx.notes(run_id))
+
+    async def request_cancel(self, run_id: RunId, request: CancelRequest, now: datetime) -> RunState:
+        return await self._db.write(tx.request_cancel(run_id, request, now))
+
+    async def cancels(self, worker: WorkerId) -> dict[RunId, CancelRequest]:
+        return await self._db.read(tx.cancels(worker))
+
+    async def release(self, run_id: RunId, worker: WorkerId, now: datetime) -> None:
+        await self._db.write(tx.release(run_id, worker, now))
+
+    async def heartbeat(self, worker: WorkerId, now: datetime) -> None:
+        await self._db.write(tx.heartbeat(worker, now))
+
+    async def forget_worker(self, worker: WorkerId, now: datetime) -> None:
+        await self._db.write(tx.forget_worker(worker, now))
+
+    async def release_orphans(self, worker: WorkerId, now: datetime) -> tuple[RunId, ...]:
+        return await self._db.write(
+            tx.release_orphans(worker, now, lambda owner, seen: self._is_gone(owner, seen, now))
+        )
+
+    async def head(self, run_id: RunId) -> Head | None:
+        return await self._db.read(tx.load_head(run_id))
+
+    async def heads(self, *, state: RunState | None = None, limit: int = 50) -> tuple[Head, ...]:
+        return await self._db.read(tx.list_heads(state, limit))
+
+    async def find(self, prefix: str) -> tuple[RunId, ...]:
+        """Return up to three runs whose id begins so."""
+        return await self._db.read(tx.find_run(prefix))
+
+    async def last_of_thread(self, thread: ThreadId) -> Head | None:
+        return await self._db.read(tx.last_of_thread(thread))
+
+    async def transcript(self, run_id: RunId) -> list[Entry]:
+        return await self._db.read(tx.transcript(run_id))
+
+    async def open_interrupts(self, run_id: RunId | None = None) -> tuple[Asked, ...]:
+        return await self._db.read(tx.open_interrupts(run_id))
+
+    async def interrupts_of(self, run_id: RunId) -> tuple[Asked, ...]:
+        return await self._db.read(tx.interrupts_of_run(run_id))
+
+    async def due_interrupts(self, now: datetime, *, limit: int = 100) -> tuple[Asked, ...]:
+        return await self._db.read(tx.due_interrupts(now, limit))
+
+    async def state_counts(self) -> dict[str, int]:
+        return await self._db.read(tx.state_counts())
+
+    async def audit_of(self, run_id: RunId) -> list[AuditRecord]:
+        return await self._db.read(tx.audit_of_run(run_id))
+
+    async def audit(self) -> AsyncIterator[tuple[AuditRecord, int, str]]:
+        """Yield every record with the exact time and text its hash was made of, oldest first."""
+        after = 0
+        while page := await self._db.read(tx.audit_page(after, _AUDIT_PAGE)):
+            for line in page:
+                yield line
+            after = page[-1][0].seq

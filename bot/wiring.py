@@ -1,0 +1,216 @@
+"""The only place that knows who is who: fits adapters to the engine's ports and opens what must be closed."""
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+
+from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
+from bot.domain.interrupt import Interrupt
+from bot.domain.person import Person
+from bot.domain.run import AgentSpec, Breakpoint, Head
+from bot.domain.tool import ToolCall
+from bot.domain.verdict import Verdict
+from bot.engine.approvals import Approvals
+from bot.engine.driver import World
+from bot.engine.judge import Judge
+from bot.engine.ports import Front, Model, People
+from bot.engine.runner import Runner
+from bot.engine.supervisor import Supervisor
+from bot.llm.anthropic import AnthropicModel
+from bot.llm.offline import OfflineModel
+from bot.policy.context import Context
+from bot.policy.evaluate import decide, limits_touched
+from bot.policy.explain import Explanation, explain
+from bot.policy.files import PolicySet, load, reload
+from bot.policy.model import LimitUse, Policy
+from bot.policy.shell import Proof, prove
+from bot.settings import Settings
+from bot.storage.sqlite import open_sqlite
+from bot.storage.store import SqlStore
+from bot.storage.workers import is_gone, this_worker
+from bot.tools.builtin.assemble import builtin_tools
+from bot.tools.builtin.execute import ExecuteSettings
+from bot.tools.process.sandbox import find_sandbox
+from bot.tools.registry import Registry
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - the clock everybody else is given
+
+
+class RandomIds:
+    """Short names that people can read aloud; the database refuses the rare double."""
+
+    def run(self) -> RunId:
+        return RunId(readable(secrets.randbits(50), 10))
+
+    def thread(self) -> ThreadId:
+        return ThreadId(readable(secrets.randbits(50), 10))
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """One channel's policy, as the engine sees it."""
+
+    policy: Policy
+
+    @property
+    def version(self) -> str:
+        return self.policy.version
+
+    @property
+    def breakpoints(self) -> tuple[Breakpoint, ...]:
+        return self.policy.breakpoints
+
+    def decide(self, call: ToolCall, context: Context) -> Verdict:
+        return decide(self.policy, call, context)
+
+    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
+        return limits_touched(self.policy, call, context)
+
+
+class Alone:
+    """People of a terminal: whoever sits there is who they are to the operating system."""
+
+    async def person(self, user: UserId) -> Person:
+        return Person(id=user)
+
+
+class LivePolicies:
+    """The policies in force. A changed file replaces them as a whole, or not at all."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = tuple(paths)
+        self._current = load(*self._paths)
+
+    @property
+    def current(self) -> PolicySet:
+        return self._current
+
+    def for_channel(self, channel: str) -> InForce:
+        return InForce(self._current.for_channel(channel))
+
+    def refresh(self) -> bool:
+        """Take over changed files; return whether anything changed.
+
+        Raises:
+            PolicyProblems: the new files are broken; the last good ones stay in force.
+        """
+        newest = reload(self._current, *self._paths)
+        changed = newest is not self._current
+        self._current = newest
+        return changed
+
+
+def policy_paths(settings: Settings) -> tuple[Path, ...]:
+    """Where the policies are: as set, or the default one that comes with Askfirst."""
+    if settings.policies.exists() or "policies" in settings.model_fields_set:
+        return (settings.policies,)
+    packaged = Path(str(resources.files("bot"))) / "_policies"
+    return (packaged if packaged.exists() else Path(__file__).parent.parent / "policies",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A running engine and the parts that fronts and commands look into."""
+
+    runner: Runner
+    supervisor: Supervisor
+    store: SqlStore
+    policies: LivePolicies
+    toolbox: Registry
+    judge: Judge
+    worker: WorkerId
+    settings: Settings
+
+    def explain(self, head: Head, interrupt: Interrupt) -> Explanation | None:
+        """Every rule that was looked at for the planned call, as the policy is now."""
+        if interrupt.planned is None or interrupt.call_id is None:
+            return None
+        policy = self.policies.current.for_channel(head.thread.channel)
+        call = ToolCall(id=interrupt.call_id, tool=interrupt.planned.tool, args=interrupt.planned.args)
+        context = self.judge.context(head, interrupt.planned, interrupt.impact)
+        return explain(policy, call, context)
+
+    def agent(self, channel: str) -> AgentSpec:
+        """Who works in this channel: the policy's agent, completed with the operator's settings."""
+        policy = self.policies.current.for_channel(channel)
+        workdir = str(self.settings.workdir.resolve())
+        spec = policy.agent or AgentSpec(model="")
+        model = "offline" if self.settings.offline else spec.model or self.settings.model
+        patience = policy.checkpoint_ttl or spec.patience
+        environment = policy.environment
+        return replace(spec, model=model, cwd=spec.cwd or workdir, patience=patience, environment=environment)
+
+
+def _prover(text: str) -> Sequence[str] | str | None:
+    """What is executed for a command that was proved: its words, or its canonical text."""
+    proof = prove(text)
+    if not isinstance(proof, Proof):
+        return None
+    return proof.argv if proof.argv is not None else proof.render()
+
+
+@asynccontextmanager
+async def open_model(settings: Settings) -> AsyncGenerator[Model]:
+    if settings.anthropic_api_key is None:
+        yield OfflineModel()
+        return
+    key = settings.anthropic_api_key.get_secret_value()
+    async with AnthropicModel(api_key=key, base_url=settings.anthropic_base_url) as model:
+        yield model
+
+
+@asynccontextmanager
+async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
+    """Only the database, for commands that look and do not drive."""
+    async with open_sqlite(settings.database) as database:
+        yield SqlStore(database, is_gone)
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: Settings, front: Front, *, people: People | None = None
+) -> AsyncGenerator[Engine]:
+    """Everything, running. At the end runs are let go of in good order, for another process to take.
+
+    Raises:
+        ConfigError: a setting, a policy or the database cannot be used; says what to do.
+    """
+    policies = LivePolicies(policy_paths(settings))
+    worker = this_worker(secrets.randbits(30))
+    execute = ExecuteSettings(sandbox=await find_sandbox(settings.sandbox), prove=_prover)
+    toolbox = Registry(builtin_tools(clock=utc_now, execute=execute))
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings))
+        model = await stack.enter_async_context(open_model(settings))
+        judge = Judge(
+            toolbox=toolbox, policies=policies, store=store, clock=utc_now, people=people or Alone()
+        )
+        world = World(
+            store=store,
+            model=model,
+            toolbox=toolbox,
+            judge=judge,
+            front=front,
+            clock=utc_now,
+            worker=worker,
+            drift_tolerance=settings.drift_tolerance,
+        )
+        stack.push_async_callback(lambda: store.forget_worker(worker, utc_now()))
+        supervisor = await stack.enter_async_context(Supervisor(world).running())
+        approvals = Approvals(store, toolbox, judge, utc_now, worker=worker)
+        yield Engine(
+            runner=Runner(world, supervisor, approvals, RandomIds()),
+            supervisor=supervisor,
+            store=store,
+            policies=policies,
+            toolbox=toolbox,
+            judge=judge,
+            worker=worker,
+            settings=settings,
+        )
