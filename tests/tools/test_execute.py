@@ -91,6 +91,11 @@ async def test_a_proved_pipeline_runs_as_its_canonical_text(context: CallContext
     assert ran.text == "one\ntwo\nexit 0"
 
 
+async def test_a_proved_builtin_runs_with_its_words_quoted(context: CallContext) -> None:
+    ran = await run(toolbox(), context, "execute", command="command -v sh '*' '; echo no'")
+    assert ran.text == "/usr/bin/sh\nexit 0"
+
+
 async def test_what_is_not_proved_runs_only_after_approval(
     context: CallContext, approved: CallContext
 ) -> None:

@@ -24,6 +24,8 @@ Network: TypeAlias = Literal["never", "approved", "allowed"]
 
 LONGEST = 900
 _SHELL = ("bash", "--noprofile", "--norc", "-c")
+#: Commands that are no programs: only a shell has them.
+_BUILTINS = frozenset({"cd", "command", "export", "hash", "set", "type", "ulimit", "umask", "unset", "wait"})
 
 
 def nothing_proved(_text: str) -> None:
@@ -117,6 +119,9 @@ def _argv(args: Execute, settings: ExecuteSettings) -> Sequence[str] | None:
             return None
         case str(text):
             return (*_SHELL, text)
+        case argv if argv[0] in _BUILTINS:
+            # Every word quoted: to the shell it is these words and nothing else, as it was proved.
+            return (*_SHELL, shlex.join(argv))
         case argv:
             return argv
 

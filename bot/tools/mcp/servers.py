@@ -65,6 +65,8 @@ class McpTool:
     server: "McpServer" = field(repr=False, compare=False)
     name: str
     seconds: float | None = 120
+    #: A server has no way to tell what a call would do.
+    measures: bool = False
 
     def invalid(self, args: JsonObject) -> str | None:
         known: JsonObject = self.definition.parameters.get("properties", {})
