@@ -101,7 +101,10 @@ class Registry:
             async for chunk in chunks:
                 match chunk:
                     case Suspend():
-                        yield Suspended(question=chunk.question, state=chunk.state)
+                        question = dataclasses.replace(
+                            chunk.question, text=self._redactor.redact(chunk.question.text)
+                        )
+                        yield Suspended(question=question, state=chunk.state)
                         return
                     case Output():
                         last = chunk

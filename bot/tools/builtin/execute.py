@@ -14,8 +14,9 @@ from bot.domain.tool import Impact
 from bot.engine.ports import CallContext
 from bot.tools.process.run import Command, Exited, ProcessLimits, stream
 from bot.tools.process.sandbox import PATH, Sandbox
+from bot.tools.threads import in_thread
 from bot.tools.tool import Arguments, Output, Tool, ToolFailed, located, tool
-from bot.tools.walk import directory_of, in_thread
+from bot.tools.walk import directory_of
 
 #: argv to execute · canonical text for a shell · None: not proved.
 Prover: TypeAlias = Callable[[str], Sequence[str] | str | None]

@@ -72,13 +72,14 @@ class Sandbox:
         yield from ("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
         if network:
             yield "--share-net"
-        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp")  # noqa: S108
-        for path in _parents_first(self.hidden):
-            yield from ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
-        for path in _parents_first(self.readable):
-            yield from ("--ro-bind", path, path)
-        for path in _parents_first((*self.writable, cwd, private)):
-            yield from ("--bind", path, path)
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        # Later mounts cover earlier ones. Parents first, so that a secret inside the working directory is
+        # hidden and a working directory inside a hidden home is there; at the same path, the last one counts.
+        mounts = {path: _nothing_at(path) for path in ("/tmp", *self.hidden)}  # noqa: S108
+        mounts |= {path: ("--ro-bind", path, path) for path in self.readable}
+        mounts |= {path: ("--bind", path, path) for path in (*self.writable, cwd, private)}
+        for path in sorted(mounts):
+            yield from mounts[path]
         yield from ("--chdir", cwd, "--")
 
     def _landlock(self, cwd: str, private: str, network: bool) -> JsonObject:  # noqa: FBT001
@@ -87,8 +88,10 @@ class Sandbox:
         hidden = tuple(Path(path) for path in ("/tmp", *self.hidden))  # noqa: S108
         return {
             "site": str(Path(py_landlock.__file__).parent.parent),
-            "read": [*map(str, _around(Path("/"), hidden)), *_existing(self.readable)],
-            "write": [*_existing(self.writable), cwd, private],
+            "read": [*_around("/", hidden), *self.readable],
+            "list": [cwd],
+            "write": [path for root in (*self.writable, cwd) for path in _around(root, _inside(root, hidden))]
+            + [private],
             "devices": list(_DEVICES),
             "network": network,
         }
@@ -150,21 +153,27 @@ async def _problem(sandbox: Sandbox) -> str | None:
         return "it does not confine" if (Path(outside) / "canary").exists() else None
 
 
-def _around(directory: Path, hidden: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the fewest paths that together are everything below `directory` but the hidden ones."""
-    # Landlock only adds: a directory that is allowed is allowed with all that is in it.
+def _around(root: str, hidden: tuple[Path, ...]) -> Iterator[str]:
+    """Yield the fewest paths that together are everything at or below `root` but the hidden ones."""
+    # Landlock only adds: a directory that is allowed is allowed with all that is in it. So next to a hidden
+    # path only what exists now is allowed; nothing new can be made there.
+    directory = Path(root)
     if directory in hidden:
         return
     if directory.is_symlink() or not any(path.is_relative_to(directory) for path in hidden):
-        yield directory
+        yield root
         return
     for path in sorted(directory.iterdir()):
-        yield from _around(path, hidden)
+        yield from _around(str(path), hidden)
+
+
+def _inside(root: str, hidden: tuple[Path, ...]) -> tuple[Path, ...]:
+    return tuple(path for path in hidden if path.is_relative_to(root) and path != Path(root))
+
+
+def _nothing_at(path: str) -> tuple[str, ...]:
+    return ("--tmpfs", path) if Path(path).is_dir() else ("--ro-bind", "/dev/null", path)
 
 
 def _existing(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(Path(path).resolve()) for path in paths if Path(path).exists())
-
-
-def _parents_first(paths: Iterable[str]) -> list[str]:
-    return sorted(set(paths))
