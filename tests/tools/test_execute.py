@@ -281,8 +281,9 @@ async def test_a_command_does_not_outlive_a_bot_that_is_killed(tmp_path: Path) -
         "    async for event in stream(command): print(event, end='', flush=True)\n"
         "asyncio.run(main())\n"
     )
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     bot = await asyncio.create_subprocess_exec(
-        sys.executable, str(script), stdout=asyncio.subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
+        sys.executable, str(script), stdout=asyncio.subprocess.PIPE, env=environment
     )
     assert bot.stdout
     command = int(await bot.stdout.readline())

@@ -83,7 +83,7 @@ def execute(settings: ExecuteSettings) -> Tool[Execute]:
                 environment=environment(private, settings.path),
                 limits=replace(settings.limits, seconds=args.timeout),
             )
-            confined = settings.sandbox.confine(command, private=private, network=args.network)
+            confined = await settings.sandbox.confined(command, private=private, network=args.network)
             ended = Exited(0)
             async with aclosing(stream(confined)) as events:
                 async for event in events:

@@ -45,17 +45,20 @@ def find_files(clock: Clock) -> Tool[FindFiles]:
 
         The first line has the totals of all matches; then size, time of last change and path of each.
         """
-        selection = Selection(
-            root=directory_of(located(args.path, context)),
-            pattern=args.pattern,
-            older_than_days=args.older_than_days,
-            larger_than_bytes=args.larger_than_bytes,
-            contains=args.contains,
-            now=clock().timestamp(),
-        )
-        return await in_thread(lambda stop: _listing(selection, args.limit, stop))
+        return await in_thread(lambda stop: _listing(_selected(args, context, clock), args.limit, stop))
 
     return find_files
+
+
+def _selected(args: FindFiles, context: CallContext, clock: Clock) -> Selection:
+    return Selection(
+        root=directory_of(located(args.path, context)),
+        pattern=args.pattern,
+        older_than_days=args.older_than_days,
+        larger_than_bytes=args.larger_than_bytes,
+        contains=args.contains,
+        now=clock().timestamp(),
+    )
 
 
 def _listing(selection: Selection, limit: int, stop: threading.Event) -> str:

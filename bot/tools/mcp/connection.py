@@ -9,8 +9,8 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import IO, Any, Protocol, cast
 
 from mcp import Client, StdioServerParameters, stdio_client
@@ -21,6 +21,7 @@ from mcp.types import ElicitRequestParams, ElicitResult, ErrorData, Implementati
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from bot.tools.mcp.config import ServerConfig
+from bot.tools.threads import in_thread
 from bot.tools.tool import ToolFailed
 
 _MOST_PAGES = 20
@@ -62,13 +63,14 @@ class Connection:
         while True:
             await self._wanted.wait()
             self._wanted.clear()
-            with _log() as log:
-                try:
-                    await self._live(log)
-                except Exception as error:  # noqa: BLE001 (an SDK, a server, a network: all become one reason)
-                    self._failed(_why(error), _tail(log))
-                finally:
-                    self._client = None
+            log = await in_thread(lambda _stop: _log())
+            try:
+                await self._live(log)
+            except Exception as error:  # noqa: BLE001 (an SDK, a server, a network: all become one reason)
+                self._failed(_why(error), await in_thread(lambda _stop, log=log: _tail(log)))
+            finally:
+                self._client = None
+                log.close()
 
     async def _live(self, log: IO[str]) -> None:
         async with AsyncExitStack() as stack:
@@ -89,7 +91,9 @@ class Connection:
         async with AsyncExitStack() as stack:
             transport: Any
             if self._config.url is not None:
-                http = await stack.enter_async_context(create_mcp_http_client(headers=self._config.headers))
+                # In a thread, since it reads certificates.
+                made = await in_thread(lambda _stop: create_mcp_http_client(headers=self._config.headers))
+                http = await stack.enter_async_context(made)
                 transport = streamable_http_client(self._config.url, http_client=http)
             else:
                 parameters = StdioServerParameters(
@@ -208,14 +212,12 @@ def _why(error: BaseException) -> str:
             return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
-@contextmanager
-def _log() -> Generator[IO[str]]:
-    """Open a file for what the server writes to stderr; its end tells why it did not start."""
-    with tempfile.TemporaryFile("w+", errors="replace") as log:
-        yield log
+def _log() -> IO[str]:
+    return tempfile.TemporaryFile("w+", errors="replace")
 
 
 def _tail(log: IO[str]) -> str:
+    """Return the last line the server wrote to stderr: mostly it says why it did not start."""
     end = log.seek(0, os.SEEK_END)
     log.seek(max(0, end - 4096))
     lines = [line.strip() for line in log.read().splitlines() if line.strip()]

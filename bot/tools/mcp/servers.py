@@ -26,6 +26,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
+    CallToolRequest,
+    CallToolRequestParams,
     CallToolResult,
     ElicitRequest,
     ElicitRequestParams,
@@ -37,6 +39,7 @@ from mcp.types import (
     Tool,
     ToolAnnotations,
 )
+from pydantic import TypeAdapter
 
 from bot.domain.canonical import JsonObject
 from bot.domain.tool import Effects, Impact, ToolDefinition
@@ -55,6 +58,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _LONGEST_DESCRIPTION = 4000
 _CAREFUL = Effects()
 _MOST_ROUNDS = 10
+_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +166,7 @@ class McpServer:
                 state = {"asked": elicit.identity(sending.open), "answers": answers, "round": sending.kept}
                 raise Suspend(elicit.question(sending.open, self.name), state)
             try:
-                result = await client.session.call_tool(
-                    name,
-                    args,
-                    input_responses=sending.responses or None,
-                    request_state=sending.request_state,
-                    allow_input_required=True,
-                )
+                result = await _send(client, name, args, sending)
             except MCPError as error:
                 if error.code == CONNECTION_CLOSED or sending.request_state is None or not kept:
                     raise
@@ -184,12 +182,13 @@ class McpServer:
     async def _call_older(self, client: Client, name: str, args: JsonObject, context: CallContext) -> Output:
         call = self._call = _OlderCall(answers=_answers(context))
         try:
-            result = await client.call_tool(name, args)
+            result = await _send(client, name, args, _Round())
         finally:
             self._call = None
         if call.open:
             state = {"asked": elicit.identity(call.open), "answers": call.answers}
             raise Suspend(elicit.question(call.open, self.name), state)
+        assert isinstance(result, CallToolResult)  # the protocol's older versions have nothing else
         return output(result)
 
 
@@ -226,6 +225,20 @@ class _Round:
     open: ElicitRequestParams | None = None
     #: What the server asked, as it came, to be stored while people think.
     kept: JsonObject = field(default_factory=JsonObject)
+
+
+async def _send(
+    client: Client, name: str, args: JsonObject, sending: _Round
+) -> CallToolResult | InputRequiredResult:
+    # Not `call_tool`, which holds what comes back against a schema of the server's own: its patterns would be
+    # run by a backtracking engine on our event loop, for structured content that we do not use.
+    params = CallToolRequestParams(
+        name=name,
+        arguments=args,
+        input_responses=sending.responses or None,
+        request_state=sending.request_state,
+    )
+    return await client.session.send_request(CallToolRequest(params=params), _RESULT)
 
 
 def _answered(asked: InputRequiredResult, answers: Mapping[str, JsonObject]) -> _Round:

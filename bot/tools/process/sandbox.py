@@ -23,6 +23,7 @@ from typing import Literal, TypeAlias
 from bot.domain.canonical import JsonObject
 from bot.domain.errors import ConfigError
 from bot.tools.process.run import Command, ProcessLimits, stream
+from bot.tools.threads import in_thread
 
 Kind: TypeAlias = Literal["bwrap", "landlock", "none"]
 Mode: TypeAlias = Literal["auto", "required", "bwrap", "landlock", "none"]
@@ -58,8 +59,11 @@ class Sandbox:
             return "not sandboxed: the command can do whatever the bot's user can"
         return ""
 
-    def confine(self, command: Command, *, private: str, network: bool) -> Command:
+    async def confined(self, command: Command, *, private: str, network: bool) -> Command:
         """Return the command as it runs inside. `private` is a directory of its own that it may write."""
+        return await in_thread(lambda _stop: self._confined(command, private, network))
+
+    def _confined(self, command: Command, private: str, network: bool) -> Command:  # noqa: FBT001
         match self.kind:
             case "none":
                 return command
@@ -109,48 +113,55 @@ async def find_sandbox(
     Raises:
         ConfigError: the mode names one that does not work here.
     """
-    found: list[str] = []
-    default = (str(Path.home()), "/run", *hidden)
+    problems: list[str] = []
+    paths = await in_thread(
+        lambda _stop: {
+            "writable": _existing(writable),
+            "readable": _existing(readable),
+            "hidden": _existing((str(Path.home()), "/run", *hidden)),
+        }
+    )
     for kind in _ORDER[mode]:
-        sandbox = Sandbox(
-            kind=kind,
-            writable=_existing(writable),
-            readable=_existing(readable),
-            hidden=_existing(default),
-        )
+        sandbox = Sandbox(kind=kind, **paths)
         problem = await _problem(sandbox)
         if problem is None:
             return sandbox
-        found.append(f"{kind}: {problem}")
-    raise ConfigError(f"no sandbox works here ({'; '.join(found)}); set another mode or install bubblewrap")
+        problems.append(f"{kind}: {problem}")
+    raise ConfigError(
+        f"no sandbox works here ({'; '.join(problems)}); set another mode or install bubblewrap"
+    )
 
 
 async def _problem(sandbox: Sandbox) -> str | None:
     """Try it: inside, the private directory can be written and another one cannot."""
     if sandbox.kind == "none":
         return None
-    if sandbox.kind == "bwrap" and not shutil.which("bwrap", path=PATH):
+    if sandbox.kind == "bwrap" and not await in_thread(lambda _stop: shutil.which("bwrap", path=PATH)):
         return "bwrap is not installed"
-    with tempfile.TemporaryDirectory() as inside, tempfile.TemporaryDirectory() as outside:
-        script = (
-            f"echo yes > {inside}/canary; echo no > {outside}/canary; echo no > /var/tmp/askfirst-canary-$$"
-        )
-        command = Command(
-            argv=("/bin/sh", "-c", script),
-            cwd=inside,
-            environment={"PATH": PATH},
-            limits=ProcessLimits(seconds=10),
-        )
-        output = ""
-        try:
-            confined = sandbox.confine(command, private=inside, network=False)
-            async for event in stream(confined):
-                output += event if isinstance(event, str) else ""
-        except ImportError as error:
-            return str(error)
-        if not (Path(inside) / "canary").exists():
-            return output.strip().partition("\n")[0] or "it did not run"
-        return "it does not confine" if (Path(outside) / "canary").exists() else None
+    inside, outside = await in_thread(lambda _stop: (tempfile.mkdtemp(), tempfile.mkdtemp()))
+    command = Command(
+        argv=("/bin/sh", "-c", f"echo yes > {inside}/canary; echo no > {outside}/canary"),
+        cwd=inside,
+        environment={"PATH": PATH},
+        limits=ProcessLimits(seconds=10),
+    )
+    output = ""
+    try:
+        async for event in stream(await sandbox.confined(command, private=inside, network=False)):
+            output += event if isinstance(event, str) else ""
+    except ImportError as error:
+        output = str(error)
+    worked, leaked = await in_thread(lambda _stop: (_take(inside), _take(outside)))
+    if not worked:
+        return output.strip().partition("\n")[0] or "it did not run"
+    return "it does not confine" if leaked else None
+
+
+def _take(directory: str) -> bool:
+    """Remove a directory and say whether a canary was in it."""
+    there = (Path(directory) / "canary").exists()
+    shutil.rmtree(directory)
+    return there
 
 
 def _around(root: str, hidden: tuple[Path, ...]) -> Iterator[str]:
