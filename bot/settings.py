@@ -16,8 +16,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ASKFIRST_", env_file=".env", extra="ignore", frozen=True)
 
-    #: Where runs, interrupts and the audit log are kept.
-    database: Path = Path(".askfirst/askfirst.db")
+    #: Where runs, interrupts and the audit log are kept: a SQLite file, or postgresql://… for several replicas.
+    database: str = ".askfirst/askfirst.db"
     #: Policy files, or directories of them; the packaged default policy if none is there.
     policies: Path = Path("policies")
     #: Where agents work: relative paths and commands start here.

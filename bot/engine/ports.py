@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
-from bot.domain.decision import Decision, Outcome, Withdrawn
+from bot.domain.decision import Decision, Outcome
 from bot.domain.grant import Grant
 from bot.domain.ids import CallId, GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt, Question
@@ -197,7 +197,6 @@ class Change:
     head: Head
     entries: tuple[Entry, ...] = ()
     opened: tuple[Interrupt, ...] = ()
-    withdrawn: tuple[tuple[InterruptId, Withdrawn], ...] = ()
     facts: tuple[AuditFact, ...] = ()
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
@@ -264,6 +263,9 @@ class Store(Protocol):
         """Store a new run, already claimed by `worker` if its state is `running`.
 
         If `request_key` was seen before, store nothing and return that run's id.
+
+        Raises:
+            IdTaken: another run has this id.
         """
         ...
 
@@ -295,6 +297,10 @@ class Store(Protocol):
 
     async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
         """Return what was remembered for this tool in this thread and its channel, and still holds."""
+        ...
+
+    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool:
+        """End a grant; return whether there was one to end."""
         ...
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...

@@ -1,12 +1,12 @@
 """What fronts and commands call: ask, decide, cancel, fork, note. Each commits first and then hands over."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.audit import AuditFact
-from bot.domain.canonical import digest
+from bot.domain.canonical import JsonObject, digest
 from bot.domain.decision import Answer
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, InvalidAnswer, Stale
-from bot.domain.ids import InterruptId, RunId, UserId
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, IdTaken, InvalidAnswer, Stale
+from bot.domain.ids import GrantId, InterruptId, RunId, UserId
 from bot.domain.person import Person
 from bot.domain.run import AgentSpec, Base, Breakpoint, CallState, Head, Phase, Thread
 from bot.domain.tool import ToolResult
@@ -45,7 +45,6 @@ class Runner:
     async def ask(self, request: Request) -> RunId:
         """Start a run for a request; the same request twice is one run."""
         world, now = self._world, self._world.clock()
-        text = UserText(author=request.requester, text=request.text)
         head = Head(
             run_id=self._ids.run(),
             thread=request.thread,
@@ -58,15 +57,26 @@ class Runner:
             breakpoints=request.breakpoints,
             base=request.base,
         )
+        own = [Entry(seq=0, at=now, item=UserText(author=request.requester, text=request.text))]
         body = {"by": request.requester, "thread": request.thread.id, "text": digest(request.text)[:16]}
-        fact = AuditFact(kind="request", at=now, run_id=head.run_id, body=body)
-        own = [Entry(seq=0, at=now, item=text)]
-        change = Change(head=head, entries=tuple(own), facts=(fact,))
-        run_id = await world.store.create(change, worker=world.worker, request_key=request.key)
-        if run_id == head.run_id:
-            before = await world.store.transcript(run_id) if request.base else own
-            self._supervisor.start(run_id, Checkpoint(head=head, transcript=before))
-        return run_id
+        head, is_new = await self._create(head, tuple(own), body, request.key)
+        if is_new:
+            before = await world.store.transcript(head.run_id) if request.base else own
+            self._supervisor.start(head.run_id, Checkpoint(head=head, transcript=before))
+        return head.run_id
+
+    async def _create(
+        self, head: Head, entries: tuple[Entry, ...], body: JsonObject, key: str | None
+    ) -> tuple[Head, bool]:
+        """Store a new run; return it as stored, and whether it is new."""
+        fact = AuditFact(kind="request", at=head.created_at, run_id=head.run_id, body=body)
+        change = Change(head=head, entries=entries, facts=(fact,))
+        try:
+            run_id = await self._world.store.create(change, worker=self._world.worker, request_key=key)
+        except IdTaken:
+            # Names are short so that people can say them; once in a very long while one is drawn twice.
+            return await self._create(replace(head, run_id=self._ids.run()), entries, body, key)
+        return replace(head, run_id=run_id), run_id == head.run_id
 
     async def decide(
         self, interrupt: InterruptId, answer: Answer, person: Person, *, via: str = ""
@@ -113,6 +123,12 @@ class Runner:
         else:
             self._supervisor.tell(run_id, CancelAsked(by=by, reason=reason))
 
+    async def revoke(self, grant: GrantId, by: UserId) -> bool:
+        """End a remembered approval; return whether there was one to end."""
+        now = self._world.clock()
+        fact = AuditFact(kind="grant", at=now, run_id=None, body={"grant": grant, "revoked_by": by})
+        return await self._world.store.revoke(grant, now, fact)
+
     async def note(self, run_id: RunId, author: UserId, text: str) -> None:
         """Keep what somebody wrote for the agent's next turn."""
         await self._world.store.note(run_id, UserText(author=author, text=text), self._world.clock())
@@ -138,9 +154,7 @@ class Runner:
             base=Base(run_id=run_id, cursor=at),
             scope=head.scope,
         )
-        body = {"by": by, "fork_of": run_id, "at": at}
-        fact = AuditFact(kind="request", at=now, run_id=fork.run_id, body=body)
-        await world.store.create(Change(head=fork, facts=(fact,)), worker=world.worker, request_key=None)
+        fork, _ = await self._create(fork, (), {"by": by, "fork_of": run_id, "at": at}, None)
         self._supervisor.start(fork.run_id, Checkpoint(head=fork, transcript=list(kept)))
         return fork.run_id
 

@@ -10,6 +10,7 @@ from bot.domain.ids import RunId
 from bot.engine.driver import Driver, Happening, Nudge, World
 from bot.engine.events import CancelAsked
 from bot.engine.ports import Checkpoint, RunEnded
+from bot.engine.tasks import task_group
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Supervisor:
     @asynccontextmanager
     async def running(self, *, beat_seconds: float = BEAT_SECONDS) -> AsyncGenerator["Supervisor"]:
         """Drive runs inside this block; at its end let go of them in good order."""
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             self._group = group
             await self._world.store.heartbeat(self._world.worker, self._world.clock())
             beat = group.create_task(self._beat(beat_seconds))
