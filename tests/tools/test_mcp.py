@@ -279,6 +279,16 @@ async def test_questions_of_an_older_server_become_questions_to_people(
     assert (tmp_path / "calls").read_text() == "kitchen\n" * 3
 
 
+async def test_a_question_whose_form_refers_elsewhere_is_not_asked(
+    tmp_path: Path, context: CallContext
+) -> None:
+    (tmp_path / "evil").touch()
+    async with running(tmp_path, house=older(tmp_path)) as toolbox:
+        ran = await run(toolbox, context, "mcp:house/clean", room="kitchen")
+    assert ran.status == "error"
+    assert ran.text.startswith("not a valid JSON schema: ")
+
+
 async def test_a_modern_server_goes_on_where_it_stopped(tmp_path: Path, context: CallContext) -> None:
     async with running(tmp_path, modern=MODERN) as toolbox:
         first = (await run(toolbox, context, "mcp:modern/keep", name="logs")).suspended

@@ -7,6 +7,7 @@ from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from bot.domain.canonical import JsonObject, digest
 from bot.domain.interrupt import Option, Question
 from bot.engine.ports import Resumed
+from bot.tools.schema import validator
 
 _DONE, _DECLINE = "I have done that", "Decline"
 
@@ -20,9 +21,14 @@ def identity(asked: ElicitRequestParams) -> str:
 
 
 def question(asked: ElicitRequestParams, server: str) -> Question:
-    """Put it so that people know who asks: a server is not the bot."""
+    """Put it so that people know who asks: a server is not the bot.
+
+    Raises:
+        ToolFailed: its form cannot be used; a schema that refers elsewhere must not be followed by anybody.
+    """
     text = f"The server {server} asks: {asked.message}"
     if isinstance(asked, ElicitRequestFormParams):
+        validator(asked.requested_schema)
         return Question(text=text, schema=asked.requested_schema)
     options = (Option(id="accept", label=_DONE), Option(id="decline", label=_DECLINE))
     return Question(text=f"{text}\n{asked.url}", options=options)

@@ -109,6 +109,8 @@ class McpServer:
     # What the connection tells us ————————————————————————————————————————————————————————————————————————
 
     def learned(self, tools: list[Tool]) -> None:
+        if tools == self.offered:
+            return  # as nearly always: it is asked before each call
         self.offered = tools
         self.tools = {f"mcp:{self.name}/{tool.name}": self._tool(tool) for tool in tools if _usable(tool)}
 
