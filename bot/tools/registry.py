@@ -33,6 +33,10 @@ class ToolSource(Protocol):
 
     def tools(self) -> Mapping[str, AnyTool]: ...
 
+    def missing(self, name: str) -> str | None:
+        """Say why a tool that might be expected is not there; None if it is none of ours."""
+        ...
+
 
 class Registry:
     """All tools, as the engine's `Toolbox`."""
@@ -65,7 +69,8 @@ class Registry:
     def invalid(self, planned: Planned) -> str | None:
         found = self._find(planned.tool)
         if found is None:
-            return f"there is no tool called {planned.tool!r}"
+            reasons = (source.missing(planned.tool) for source in self._sources)
+            return next(filter(None, reasons), f"there is no tool called {planned.tool!r}")
         return found.invalid(planned.args)
 
     def measures(self, tool: str) -> bool:
@@ -96,7 +101,10 @@ class Registry:
             async for chunk in chunks:
                 match chunk:
                     case Suspend():
-                        yield Suspended(question=chunk.question, state=chunk.state)
+                        question = dataclasses.replace(
+                            chunk.question, text=self._redactor.redact(chunk.question.text)
+                        )
+                        yield Suspended(question=question, state=chunk.state)
                         return
                     case Output():
                         last = chunk

@@ -243,11 +243,12 @@ async def test_one_file_can_be_named_itself(toolbox: Toolbox, context: CallConte
 
 
 def test_what_could_not_be_deleted_is_counted_and_named() -> None:
-    # Files that not even root can delete.
+    # A file that nobody can delete: root is told "not permitted", others "denied".
     receipt = delete(
         Selection(root=Path("/proc/self/attr"), pattern="current", now=0), None, threading.Event()
     )
-    assert (receipt.count, receipt.failures) == (0, ["current: Operation not permitted"])
+    assert receipt.count == 0
+    assert receipt.failures in (["current: Operation not permitted"], ["current: Permission denied"])
 
 
 async def test_nothing_to_delete_says_so(toolbox: Toolbox, context: CallContext, tmp_path: Path) -> None:

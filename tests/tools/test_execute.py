@@ -15,20 +15,21 @@ import pytest
 from bot.domain.errors import ConfigError
 from bot.domain.tool import Planned
 from bot.engine.ports import CallContext, Progress
+from bot.policy import shell
 from bot.tools.builtin.execute import ExecuteSettings, execute
 from bot.tools.process.run import ProcessLimits
 from bot.tools.process.sandbox import Kind, Sandbox, find_sandbox
 from bot.tools.registry import Registry
 from tests.tools.support import preview, run
 
+ROOT = Path(__file__).parents[2]
 SANDBOXES: tuple[Kind, ...] = ("bwrap", "landlock")
 
 
 def prove(text: str) -> Sequence[str] | str | None:
-    """Stand in for the policy's prover: words are an argv, `a && b` is text, what has a $ is not proved."""
-    if "$" in text:
-        return None
-    return text if "&&" in text else shlex.split(text)
+    """Do what the wiring does with the policy's prover."""
+    proof = shell.prove(text)
+    return None if isinstance(proof, shell.NotProved) else proof.argv or proof.render()
 
 
 def toolbox(sandbox: Sandbox | None = None, **limits: float) -> Registry:
@@ -89,6 +90,11 @@ async def test_a_proved_command_runs_without_a_shell(context: CallContext) -> No
 async def test_a_proved_pipeline_runs_as_its_canonical_text(context: CallContext) -> None:
     ran = await run(toolbox(), context, "execute", command="echo one && echo two")
     assert ran.text == "one\ntwo\nexit 0"
+
+
+async def test_a_proved_builtin_runs_with_its_words_quoted(context: CallContext) -> None:
+    ran = await run(toolbox(), context, "execute", command="command -v sh '*' '; echo no'")
+    assert ran.text == "/usr/bin/sh\nexit 0"
 
 
 async def test_what_is_not_proved_runs_only_after_approval(
@@ -264,6 +270,33 @@ async def test_cancelling_the_run_ends_the_command(approved: CallContext, tmp_pa
     await gone(pid)
 
 
+async def test_a_command_does_not_outlive_a_bot_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "like_the_bot.py"
+    script.write_text(
+        "import asyncio\n"
+        "from bot.tools.process.run import Command, stream\n"
+        "async def main():\n"
+        "    command = Command(argv=('sh', '-c', 'echo $$; setsid sleep 1000 & sleep 1000'), cwd='/',\n"
+        "        environment={'PATH': '/usr/bin:/bin'})\n"
+        "    async for event in stream(command): print(event, end='', flush=True)\n"
+        "asyncio.run(main())\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    bot = await asyncio.create_subprocess_exec(
+        sys.executable, str(script), stdout=asyncio.subprocess.PIPE, env=environment
+    )
+    assert bot.stdout
+    command = int(await bot.stdout.readline())
+    children = Path(f"/proc/{command}/task/{command}/children")
+    while len(children.read_text().split()) < 2:
+        await asyncio.sleep(0.01)
+    sleepers = [int(pid) for pid in children.read_text().split()]
+    bot.kill()
+    await bot.communicate()
+    for pid in (command, *sleepers):
+        await gone(pid)
+
+
 async def test_memory_is_limited(approved: CallContext) -> None:
     command = f"{sys.executable} -I -S -c 'x = bytearray(1024**3)' # $"
     ran = await run(toolbox(memory=256 * 1024**2), approved, "execute", command=command)
@@ -362,6 +395,25 @@ async def test_configured_directories_are_writable_and_hidden_ones_are_not_there
         assert (
             await run(toolbox(sandbox), approved, "execute", command=f"cat {hidden}/secret")
         ).status == "error"
+
+
+async def test_a_secret_inside_the_working_directory_can_be_hidden(
+    approved: CallContext, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text("the secret")
+    (tmp_path / "src").mkdir()
+    for kind in SANDBOXES:
+        try:
+            sandbox = await find_sandbox(kind, hidden=[str(tmp_path / ".env")])
+        except ConfigError:
+            continue
+        box = toolbox(sandbox)
+        assert "the secret" not in (await run(box, approved, "execute", command="cat .env")).text
+        await run(box, approved, "execute", command="echo overwritten > .env # $")
+        await run(box, approved, "execute", command="rm -f .env; mv .env away; ln -f .env link # $")
+        assert (tmp_path / ".env").read_text() == "the secret"
+        ran = await run(box, approved, "execute", command="echo x > src/made && ls -A # $")
+        assert (ran.status, ran.text) == ("ok", ".env\nsrc\nexit 0")
 
 
 async def test_a_sandbox_that_does_not_work_is_an_error_where_it_is_required(

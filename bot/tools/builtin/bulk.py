@@ -21,8 +21,9 @@ from bot.domain.tool import Alternative, Effects, Impact, Planned
 from bot.engine.ports import CallContext, Clock
 from bot.tools import staging
 from bot.tools.staging import Receipt
+from bot.tools.threads import in_thread
 from bot.tools.tool import Arguments, Output, Tool, ToolFailed, located, tool
-from bot.tools.walk import DAY, STAGING, Found, Selection, in_thread, start_of
+from bot.tools.walk import DAY, STAGING, Found, Selection, start_of
 from bot.tools.words import day, many, size
 
 YEAR = 365
