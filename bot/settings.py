@@ -24,6 +24,8 @@ class Settings(BaseSettings):
     workdir: Path = Path()
     #: The model's name; a policy's `agent.model` wins.
     model: str = DEFAULT_MODEL
+    #: A smaller model for the quick look at a request before the work begins; empty means the same one.
+    scope_model: str = ""
     anthropic_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY")
     )

@@ -7,7 +7,7 @@ and writes. Pure moves are collected and committed together right before the nex
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from bot.domain.errors import ConfigError, GrantSpent, Upstream
@@ -15,12 +15,14 @@ from bot.domain.ids import CallId, InterruptId, WorkerId
 from bot.domain.interrupt import Asked
 from bot.domain.run import FINAL, CallState, Head
 from bot.domain.tool import Planned, ToolCall, ToolResult
-from bot.domain.transcript import DraftEdited, Entry, ModelTurn
+from bot.domain.transcript import DraftEdited, Entry, ModelTurn, UserText
 from bot.domain.verdict import Deny
-from bot.engine import steps
+from bot.engine import clarify, steps
+from bot.engine.assess import Assessor
 from bot.engine.desk import Moved
 from bot.engine.events import (
     Answered,
+    Assessed,
     BreakpointHit,
     Broke,
     CancelAsked,
@@ -75,6 +77,7 @@ class World:
     front: Front
     clock: Clock
     worker: WorkerId
+    assessor: Assessor = field(default_factory=lambda: Assessor(None))
     #: How much larger a fresh preview may be than the approved one.
     drift_tolerance: float = 0.0
 
@@ -138,6 +141,8 @@ class Driver:
         settled = {name for name, asked in self._asked.items() if asked.outcome is not None}
         step = steps.pending(self._head, turn=self._turn, settled=settled, running=self._running.keys())
         match step:
+            case steps.Assess():
+                await self._assess()
             case steps.CallModel():
                 await self._call_model(group)
             case steps.Judge():
@@ -157,6 +162,27 @@ class Driver:
             case steps.Finish():
                 return await self._finish()
         return None
+
+    # Before any work ----------------------------------------------------------------------------------
+
+    async def _assess(self) -> None:
+        await self._flush()
+        policy = self._world.judge.policies.for_channel(self._head.thread.channel)
+        tools = self._world.toolbox.definitions(self._head.agent)
+        text = next(
+            (entry.item.text for entry in reversed(self._transcript) if isinstance(entry.item, UserText)), ""
+        )
+        assessment = await self._world.assessor.assess(text, self._transcript, tools)
+        asked = clarify.wanted(policy.clarify, assessment, tools)
+        fields = clarify.fields(policy.clarify, assessment) if asked and policy.clarify else None
+        if self._head.in_own_words and policy.clarify:
+            # Their own words become suggestions for the same questions, to be confirmed by them.
+            before, words = self._head.in_own_words
+            fields = clarify.fields_of(self._asked[before].interrupt)
+            values = await self._world.assessor.parse(words, fields)
+            fields = tuple(replace(field, default=values.get(field.name, field.default)) for field in fields)
+            assessment = replace(assessment, understood=words[:300])
+        self._advance(Assessed(assessment=assessment, clarify=policy.clarify, fields=fields))
 
     # The model ----------------------------------------------------------------------------------------
 

@@ -19,10 +19,11 @@ from bot.domain.run import CallState, Head
 from bot.domain.tool import ToolCall, ToolResult
 from bot.domain.transcript import ModelTurn
 from bot.domain.verdict import Allow, Ask, Deny
-from bot.engine import outcomes, questions, wording
+from bot.engine import clarify, outcomes, questions, wording
 from bot.engine.desk import Desk, Moved
 from bot.engine.events import (
     Answered,
+    Assessed,
     BreakpointHit,
     Broke,
     CancelAsked,
@@ -72,6 +73,8 @@ def advance(head: Head, event: Event, *, turn: ModelTurn | None, now: datetime) 
                 desk.update(call_id, status="proposed", verdict=None)
         case BreakpointHit():
             _breakpoint_hit(desk, event)
+        case Assessed():
+            _assessed(desk, event)
         case Noted():
             desk.items.extend(event.texts)
         case CancelAsked():
@@ -79,6 +82,21 @@ def advance(head: Head, event: Event, *, turn: ModelTurn | None, now: datetime) 
         case Broke():
             desk.end("failed", event.why)
     return desk.moved()
+
+
+def _assessed(desk: Desk, event: Assessed) -> None:
+    assessment = event.assessment
+    body = {"ambiguous": assessment.ambiguous, "blast_radius": assessment.blast_radius, "by": assessment.by}
+    desk.fact("scope", assessed=body, asks=event.fields is not None)
+    desk.head = replace(desk.head, in_own_words=None)
+    if event.fields is None or event.clarify is None:
+        desk.head = replace(desk.head, phase="model")
+        return
+    interrupt = clarify.question(
+        desk.next_id(), desk.head, event.clarify, assessment, event.fields, now=desk.now
+    )
+    desk.open(interrupt)
+    desk.head = replace(desk.head, review=interrupt.id)
 
 
 def _answered(desk: Desk, turn: ModelTurn) -> None:

@@ -17,7 +17,7 @@ from bot.domain.tool import Impact, Planned, ToolCall, ToolDefinition, ToolResul
 from bot.domain.transcript import Entry, ModelTurn, UserText
 from bot.domain.verdict import Verdict
 from bot.policy.context import Context
-from bot.policy.model import LimitUse
+from bot.policy.model import Clarify, LimitUse
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -151,6 +151,11 @@ class PolicyInForce(Protocol):
 
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]: ...
+
+    @property
+    def clarify(self) -> Clarify | None:
+        """When to ask before any work; None means never."""
+        ...
 
     def decide(self, call: ToolCall, context: Context) -> Verdict: ...
 

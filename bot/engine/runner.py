@@ -56,6 +56,7 @@ class Runner:
             cursor=1,
             breakpoints=request.breakpoints,
             base=request.base,
+            phase="clarify" if self._clarifies(request) else "model",
         )
         own = [Entry(seq=0, at=now, item=UserText(author=request.requester, text=request.text))]
         body = {"by": request.requester, "thread": request.thread.id, "text": digest(request.text)[:16]}
@@ -64,6 +65,10 @@ class Runner:
             before = await world.store.transcript(head.run_id) if request.base else own
             self._supervisor.start(head.run_id, Checkpoint(head=head, transcript=before))
         return head.run_id
+
+    def _clarifies(self, request: Request) -> bool:
+        policy = self._world.judge.policies.for_channel(request.thread.channel)
+        return policy.clarify is not None and request.agent.interrupts
 
     async def _create(
         self, head: Head, entries: tuple[Entry, ...], body: JsonObject, key: str | None

@@ -18,6 +18,7 @@ from bot.domain.run import AgentSpec, Base, Breakpoint, Head, Thread
 from bot.domain.tool import ToolResult
 from bot.domain.transcript import Item
 from bot.engine.approvals import Approvals, Counted
+from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.ports import LiveEvent, Model
@@ -171,6 +172,7 @@ async def lab(
     clock: Clock | None = None,
     tools: Iterable[AnyTool] = TOOLS,
     worker: str = "here",
+    assessor: Assessor | None = None,
     is_gone: Callable[[WorkerId, datetime | None, datetime], bool] = lambda owner, seen, now: True,
 ) -> AsyncGenerator[Lab]:
     """Open an engine on the database at `path`. Open it again afterwards to see what a restart does.
@@ -192,6 +194,7 @@ async def lab(
             front=front,
             clock=clock,
             worker=WorkerId(worker),
+            assessor=assessor or Assessor(None),
         )
         supervisor = await stack.enter_async_context(Supervisor(world).running(beat_seconds=3600))
         approvals = Approvals(store, toolbox, judge, clock, worker=WorkerId(worker))
