@@ -130,6 +130,8 @@ class Head:
     usage: Usage = Usage()
     refusals: tuple[Refusal, ...] = ()
     scope: ScopeContract | None = None
+    #: Somebody wants to change the scope; it is asked about before the run goes on.
+    rescoping: bool = False
     #: A clarification answered in somebody's own words, still to be read: the interrupt, and what they wrote.
     in_own_words: tuple[InterruptId, str] | None = None
     #: The run and entry this one continues; its transcript is not copied.

@@ -34,6 +34,7 @@ from bot.engine.events import (
     Lost,
     Noted,
     Returned,
+    ScopeChangeAsked,
     Settled,
     Started,
     StoppedHalfWay,
@@ -106,6 +107,7 @@ class Driver:
         self._unsaved: Moved | None = None
         self._noted = checkpoint.noted
         self._cancel = checkpoint.cancel
+        self._heeded = False
         self._notes: tuple[Note, ...] = ()
         self._happenings: asyncio.Queue[Happening] = asyncio.Queue()
         self._running: dict[CallId, asyncio.Task[None]] = {}
@@ -173,7 +175,7 @@ class Driver:
             (entry.item.text for entry in reversed(self._transcript) if isinstance(entry.item, UserText)), ""
         )
         assessment = await self._world.assessor.assess(text, self._transcript, tools)
-        asked = clarify.wanted(policy.clarify, assessment, tools)
+        asked = self._head.rescoping or clarify.wanted(policy.clarify, assessment, tools)
         fields = clarify.fields(policy.clarify, assessment) if asked and policy.clarify else None
         if self._head.in_own_words and policy.clarify:
             # Their own words become suggestions for the same questions, to be confirmed by them.
@@ -379,21 +381,29 @@ class Driver:
             facts=unsaved.facts,
             notes_taken=tuple(note.id for note in self._notes),
             posts=unsaved.posts,
+            heeded=self._heeded,
             uses=unsaved.uses,
             grants_used=unsaved.grants_used,
         )
         committed = await self._world.store.commit(change, self._world.worker, self._world.clock())
         self._head = replace(self._head, version=self._head.version + 1)
+        heeded, self._heeded = self._heeded, False
         self._unsaved, self._notes, self._noted = None, (), committed.noted
         if unsaved.opened:
             await self._show(InterruptsOpened(interrupts=unsaved.opened))
-        self._heed(committed.cancel)
+        self._heed(None if heeded else committed.cancel)
         return committed.state
 
     def _heed(self, cancel: CancelRequest | None) -> None:
-        if cancel is not None and self._head.state == "running":
+        if cancel is None or self._head.state != "running":
+            return
+        if cancel.what == "cancel":
             self._stop_work()
             self._advance(CancelAsked(by=cancel.by, reason=cancel.reason))
+        elif not (self._running or self._thinking):
+            # Between two steps only; until then the request stays where it is.
+            self._advance(ScopeChangeAsked(by=cancel.by))
+            self._heeded = True
 
     async def _take_notes(self) -> None:
         if self._noted:

@@ -126,6 +126,11 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeChangeAsked:
+    by: UserId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CancelAsked:
     by: UserId
     reason: str = ""
@@ -152,6 +157,7 @@ Event: TypeAlias = (
     | BreakpointHit
     | Assessed
     | Noted
+    | ScopeChangeAsked
     | CancelAsked
     | Broke
 )

@@ -30,7 +30,10 @@ _VAGUE = (
     r"leftovers?|artifacts?|obsolete|outdated|duplicates?|large|big|logs|files|backups|branches|users|records|data|them|"
     r"it|everyone|everybody|people|customers|servers|services|hosts|pods|containers|volumes|instances|space|mess"
 )
-_MANY = r"all|every|everything|everyone|everybody|entire|whole|each|recursively|bulk|mass|production|prod|cluster|database"
+_MANY = (
+    r"all|every|everything|everyone|everybody|entire|whole|each|recursively|bulk|mass|production|prod|cluster|"
+    r"database"
+)
 #: Names something in particular: a path, a file, a quoted word, a command, a host, a number of things.
 _PATH = re.compile(
     r"(?:^|\s)(~?/[\w./*@+-]+|\.{1,2}/[\w./*@+-]*|[\w*-]+(?:/[\w.*-]+)+|[\w*-]+\.[A-Za-z]\w{0,5})(?=$|[\s,;:.!?)])"

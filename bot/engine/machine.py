@@ -36,6 +36,7 @@ from bot.engine.events import (
     Lost,
     Noted,
     Returned,
+    ScopeChangeAsked,
     Settled,
     Started,
     StoppedHalfWay,
@@ -77,6 +78,8 @@ def advance(head: Head, event: Event, *, turn: ModelTurn | None, now: datetime) 
             _assessed(desk, event)
         case Noted():
             desk.items.extend(event.texts)
+        case ScopeChangeAsked():
+            _scope_change_asked(desk, event)
         case CancelAsked():
             desk.end("cancelled", wording.cancelled(event.by, event.reason))
         case Broke():
@@ -88,15 +91,24 @@ def _assessed(desk: Desk, event: Assessed) -> None:
     assessment = event.assessment
     body = {"ambiguous": assessment.ambiguous, "blast_radius": assessment.blast_radius, "by": assessment.by}
     desk.fact("scope", assessed=body, asks=event.fields is not None)
-    desk.head = replace(desk.head, in_own_words=None)
+    desk.head = replace(desk.head, in_own_words=None, rescoping=False)
     if event.fields is None or event.clarify is None:
-        desk.head = replace(desk.head, phase="model")
+        desk.head = replace(desk.head, phase=desk.next_phase())
         return
     interrupt = clarify.question(
         desk.next_id(), desk.head, event.clarify, assessment, event.fields, now=desk.now
     )
     desk.open(interrupt)
     desk.head = replace(desk.head, review=interrupt.id)
+
+
+def _scope_change_asked(desk: Desk, event: ScopeChangeAsked) -> None:
+    for call in desk.head.calls:
+        if call.status == "asking":
+            # Its question was withdrawn; it is judged again under the new scope.
+            desk.update(call.id, status="proposed", interrupt=None, verdict=None, approved=False)
+    desk.fact("scope", change_asked_by=event.by)
+    desk.head = replace(desk.head, phase="clarify", rescoping=True, review=None)
 
 
 def _answered(desk: Desk, turn: ModelTurn) -> None:

@@ -148,7 +148,7 @@ def _confirm(desk: Desk, interrupt: Interrupt, data: JsonObject, by: UserId) -> 
         scope = clarify.contract(fields, clarify.answered(fields, data), by=by, now=desk.now)
         desk.fact("scope", confirmed=scope.summary, by=by, until=scope.expires_at.isoformat())
         desk.post("contract", desk.head.run_id)
-    desk.head = replace(desk.head, phase="model", scope=scope)
+    desk.head = replace(desk.head, phase=desk.next_phase(), scope=scope)
 
 
 def _reviewed(desk: Desk, interrupt: Interrupt, outcome: Outcome) -> None:

@@ -206,6 +206,8 @@ class Change:
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
     posts: tuple[Post, ...] = ()
+    #: The request to stop or to rescope was heeded.
+    heeded: bool = False
     #: Counters of limits that this change uses, and grants that calls started with it rely on.
     uses: tuple[str, ...] = ()
     grants_used: tuple[GrantId, ...] = ()
@@ -235,8 +237,11 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest:
+    """Somebody wants the run to stop, or to ask about its scope again before it goes on."""
+
     by: UserId
     reason: str = ""
+    what: Literal["cancel", "rescope"] = "cancel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

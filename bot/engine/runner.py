@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject, digest
 from bot.domain.decision import Answer
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, IdTaken, InvalidAnswer, Stale
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, IdTaken, InvalidAnswer, NotAllowed, Stale
 from bot.domain.ids import GrantId, InterruptId, RunId, UserId
 from bot.domain.person import Person
 from bot.domain.run import AgentSpec, Base, Breakpoint, CallState, Head, Phase, Thread
@@ -16,6 +16,7 @@ from bot.engine.driver import World
 from bot.engine.events import CancelAsked
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Ids
 from bot.engine.supervisor import Supervisor
+from bot.policy.binding import admits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,25 @@ class Runner:
             self._supervisor.start(run_id)
         else:
             self._supervisor.tell(run_id, CancelAsked(by=by, reason=reason))
+
+    async def change_scope(self, run_id: RunId, person: Person) -> None:
+        """Ask about the scope again before the run goes on; open questions are put anew under the new one.
+
+        Raises:
+            NotAllowed: the policy asks about no scope here, or lets somebody else confirm it.
+        """
+        head = await self._known(run_id)
+        rules = self._world.judge.policies.for_channel(head.thread.channel).clarify
+        if rules is None:
+            raise NotAllowed(
+                "The policy of this channel has no `clarify` block, so there is no scope to change."
+            )
+        if not admits(rules.by, person, head.requester):
+            raise NotAllowed(f"Only {rules.by.label or 'the requester'} can change the scope of this run.")
+        request = CancelRequest(by=person.id, what="rescope")
+        state = await self._world.store.request_cancel(run_id, request, self._world.clock())
+        if state == "ready":
+            self._supervisor.start(run_id)
 
     async def revoke(self, grant: GrantId, by: UserId) -> bool:
         """End a remembered approval; return whether there was one to end."""

@@ -93,6 +93,8 @@ def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Commi
 def _beside(change: Change, now: datetime) -> Transaction[None]:
     """What a step uses up and what fronts are to show."""
     run_id, at = change.head.run_id, micros(now)
+    if change.heeded:
+        yield "forget_cancel", (run_id,)
     for note_id in change.notes_taken:
         yield "delete_note", (run_id, note_id)
     for grant_id in change.grants_used:
@@ -139,7 +141,8 @@ def request_cancel(run_id: RunId, request: CancelRequest, now: datetime) -> Tran
     rows = yield "cancel_run", (run_id, CANCEL.write(request), micros(now))
     if not rows:
         raise AlreadyResumed(run_id, known[0][1])
-    yield from _withdraw_open(run_id, Withdrawn(at=now, why="the run was cancelled", by=request.by))
+    why = "the run was cancelled" if request.what == "cancel" else "the scope is being changed"
+    yield from _withdraw_open(run_id, Withdrawn(at=now, why=why, by=request.by))
     return rows[0][0]
 
 

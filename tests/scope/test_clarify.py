@@ -192,6 +192,24 @@ async def test_a_scope_ends(folder: Path) -> None:
         assert marks(folder / "archive/a") == []
 
 
+async def test_the_scope_can_be_changed_and_open_questions_are_judged_again_under_the_new_one(
+    folder: Path,
+) -> None:
+    script = [touch(folder, "db/x"), say("done")]
+    async with scoped(folder, script, Assessor(Says(TOUCHING, TOUCHING))) as bench:
+        head = await confirmed(bench)
+        outside = await bench.only(head.run_id)
+        with pytest.raises(NotAllowed, match="Only requester can change the scope"):
+            await bench.runner.change_scope(head.run_id, ANN)
+        await bench.runner.change_scope(head.run_id, DEV)
+        await bench.supervisor.settled(head.run_id)
+        question = await bench.only(head.run_id)
+        assert (question.kind, outside.id != question.id) == ("clarification", True)
+        await bench.decide(question, Respond(data={"path": f"{folder}/db"}), DEV)
+        assert marks(folder / "db/x") == ["x"]
+        assert (await bench.head(head.run_id)).state == "done"
+
+
 async def test_an_answer_must_fit_what_the_policy_lets_people_answer(folder: Path) -> None:
     async with scoped(folder, [say("done")], Assessor(Says(TOUCHING))) as bench:
         run = await bench.ask("clean up old test files")

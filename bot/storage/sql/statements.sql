@@ -60,6 +60,9 @@ UPDATE runs SET cancel = $2, state = CASE WHEN state = 'waiting' THEN 'ready' EL
 WHERE run_id = $1 AND state IN ('ready', 'running', 'waiting')
 RETURNING state
 
+-- forget_cancel --
+UPDATE runs SET cancel = NULL WHERE run_id = $1
+
 -- cancels_of --
 SELECT run_id, cancel FROM runs WHERE owner = $1 AND state = 'running' AND cancel IS NOT NULL
 
