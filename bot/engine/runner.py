@@ -1,6 +1,7 @@
 """What fronts and commands call: ask, decide, cancel, fork, note. Each commits first and then hands over."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import digest
@@ -8,14 +9,20 @@ from bot.domain.decision import Answer
 from bot.domain.errors import AlreadyResumed, CheckpointNotFound, InvalidAnswer, Stale
 from bot.domain.ids import InterruptId, RunId, UserId
 from bot.domain.person import Person
-from bot.domain.run import AgentSpec, Base, Breakpoint, CallState, Head, Phase, Thread
+from bot.domain.run import FINAL, AgentSpec, Base, Breakpoint, CallState, Head, Phase, Thread
 from bot.domain.tool import ToolResult
 from bot.domain.transcript import Entry, ModelTurn, UserText
+from bot.engine import again
+from bot.engine.again import AskedAgain
 from bot.engine.approvals import Approvals, Counted
 from bot.engine.driver import World
 from bot.engine.events import CancelAsked
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Ids
 from bot.engine.supervisor import Supervisor
+from bot.engine.timers import Snoozed, Swept
+
+#: Timers fired in one transaction. Few, because a click waits for the transaction under way, and for no more.
+BATCH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,20 +79,73 @@ class Runner:
         self, interrupt: InterruptId, answer: Answer, person: Person, *, via: str = ""
     ) -> Counted:
         """Record an answer and, if it was the last one missing, let the run go on. Raises as `Approvals`."""
-        counted = await self._approvals.decide(interrupt, answer, person, via=via)
+        try:
+            counted = await self._approvals.decide(interrupt, answer, person, via=via)
+        except Stale:
+            await self._wake(interrupt)
+            raise
         self._went_on(counted)
         return counted
 
+    async def sweep(self, *, batch: int = BATCH) -> Swept:
+        """Fire every due timer: remind, escalate, expire, and let runs go on that have no question left."""
+        world, done = self._world, Swept()
+        while True:
+            now = world.clock()
+            swept = await world.store.fire_due(now, world.time, limit=batch)
+            for run_id in swept.ready:
+                self._supervisor.start(run_id)
+            for run_id in swept.changed:
+                self._supervisor.nudge(run_id)
+            done = done.then(swept)
+            if done.next_due is None or done.next_due > now:
+                return done
+
     async def expire_due(self) -> int:
-        """Settle what nobody answered in time; return how many."""
-        expired = 0
-        for asked in await self._world.store.due_interrupts(self._world.clock()):
-            try:
-                self._went_on(await self._approvals.expire(asked))
-                expired += 1
-            except Stale:
-                continue
-        return expired
+        """Do what time wants done; return how many questions nobody answered in time."""
+        return (await self.sweep()).expired
+
+    async def snooze(self, interrupt: InterruptId, person: Person, until: datetime) -> Snoozed:
+        """Not now: remind this person later. Raises as `Approvals`."""
+        try:
+            return await self._approvals.snooze(interrupt, person, until)
+        except Stale:
+            await self._wake(interrupt)
+            raise
+
+    async def ask_again(self, interrupt: InterruptId, person: Person) -> AskedAgain:
+        """Put a question that expired once more, the way that still helps; see `again`."""
+        asked = await self._world.store.asked(interrupt)
+        if asked is None:
+            raise CheckpointNotFound(interrupt)
+        head = await self._known(asked.interrupt.run_id)
+        again.check(asked, person)
+        successor = await again.reopen(self._world, asked, head, person.id)
+        if successor is not None:
+            return AskedAgain(run_id=head.run_id, how="asked", interrupt=successor)
+        text = again.wording_for(asked.interrupt, person.id)
+        if head.state not in FINAL:
+            await self.note(head.run_id, person.id, text)
+            return AskedAgain(run_id=head.run_id, how="noted")
+        request = Request(
+            thread=head.thread,
+            # Not whoever clicked: an approver who asks again must not become the one who may not approve.
+            requester=head.requester,
+            text=text,
+            agent=head.agent,
+            breakpoints=head.breakpoints,
+            # However many of its questions expired, and however often it is clicked: one new run.
+            key=f"again/{head.run_id}",
+            base=Base(run_id=head.run_id, cursor=head.cursor),
+        )
+        return AskedAgain(run_id=await self.ask(request), how="new_run")
+
+    async def _wake(self, interrupt: InterruptId) -> None:
+        """A click that came too late may have been the first to notice: the run must go on all the same."""
+        asked = await self._world.store.asked(interrupt)
+        head = await self._world.store.head(asked.interrupt.run_id) if asked else None
+        if head is not None and head.state == "ready":
+            self._supervisor.start(head.run_id)
 
     def _went_on(self, counted: Counted) -> None:
         if counted.run_ready:

@@ -19,7 +19,19 @@ from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import FINAL, Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
-from bot.storage.codec import CANCEL, DECISION, FORMAT, GRANT, HEAD, INTERRUPT, ITEM, OUTCOME, micros, moment
+from bot.storage.codec import (
+    CANCEL,
+    DECISION,
+    ESCALATED,
+    FORMAT,
+    GRANT,
+    HEAD,
+    INTERRUPT,
+    ITEM,
+    OUTCOME,
+    micros,
+    moment,
+)
 
 Row: TypeAlias = Sequence[Any]
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -44,6 +56,8 @@ def create(change: Change, worker: WorkerId | None, request_key: str | None) -> 
     if not created:
         known = yield "run_by_request", (request_key,)
         return RunId(known[0][0])
+    if head.base is not None:
+        yield "insert_base", (head.run_id, head.base.run_id)
     yield from _append(change)
     return head.run_id
 
@@ -253,11 +267,6 @@ def interrupts_of_run(run_id: RunId) -> Transaction[tuple[Asked, ...]]:
     return (yield from _all_asked(rows))
 
 
-def due_interrupts(now: datetime, limit: int) -> Transaction[tuple[Asked, ...]]:
-    rows = yield "due_interrupts", (micros(now), limit)
-    return (yield from _all_asked(rows))
-
-
 # ── Posts ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -437,11 +446,15 @@ def _references(head: Head) -> list[InterruptId]:
 
 
 def _asked(row: Row) -> Transaction[Asked]:
-    interrupt_id, _run, status, format_version, text, outcome = row
+    interrupt_id, _run, status, format_version, text, outcome, expires_at, escalated = row
     interrupt = INTERRUPT.read(text, format_version, interrupt_id)
+    if (expires := moment(expires_at)) != interrupt.expires_at:
+        # It was renewed or snoozed since it was asked; the column is what holds.
+        interrupt = replace(interrupt, expires_at=expires)
     votes = (yield from _votes(interrupt_id)) if interrupt.quorum > 1 else ()
     ended = OUTCOME.read(outcome, format_version, interrupt_id) if outcome else None
-    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended)
+    joined = ESCALATED.read(escalated, format_version, interrupt_id) if escalated else ()
+    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended, escalated_to=joined)
 
 
 def _all_asked(rows: list[Row]) -> Transaction[tuple[Asked, ...]]:
@@ -460,3 +473,7 @@ def _audit(row: Row) -> tuple[AuditRecord, int, str]:
     seq, at, kind, run_id, body, hash_ = row
     fact = AuditFact(kind=kind, at=moment(at), run_id=run_id, body=json.loads(body))
     return AuditRecord(seq=seq, fact=fact, hash=hash_), at, body
+
+
+#: What the transactions in other modules are built from.
+head_of, asked_from, open_interrupt, withdraw_open = _head, _asked, _open, _withdraw_open
