@@ -49,7 +49,7 @@ def parse_hours(text: str) -> Hours:
         days=_from_to(_DAYS.index(first), _DAYS.index(last)),
         start=_minutes(found["start"]),
         end=_minutes(found["end"]),
-        zone=_zone(found["zone"] or "UTC"),
+        zone=parse_zone(found["zone"] or "UTC"),
     )
 
 
@@ -79,7 +79,7 @@ def _minutes(text: str) -> int:
     return hour * 60 + minute
 
 
-def _zone(name: str) -> ZoneInfo:
+def parse_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from bot.domain.ids import InterruptId, RunId, UserId
+from bot.domain.interrupt import Interrupt
 from bot.domain.verdict import Approvers
 from bot.engine.hours import Hours
 
@@ -35,6 +36,20 @@ class Timer:
     due_at: datetime
     #: Who wanted to be reminded, if somebody did.
     who: UserId | None = None
+
+
+def timers_of(interrupt: Interrupt) -> list[Timer]:
+    """The timers an interrupt is armed with, the expiry last: whatever would come after it never comes."""
+    name, expires = interrupt.id, interrupt.expires_at
+    timers = [
+        Timer(interrupt_id=name, kind="remind", ordinal=number, due_at=due)
+        for number, due in enumerate(sorted(interrupt.remind_at))
+    ]
+    if interrupt.escalate is not None:
+        due = interrupt.opened_at + interrupt.escalate.after
+        timers.append(Timer(interrupt_id=name, kind="escalate", ordinal=0, due_at=due))
+    timers = sorted((timer for timer in timers if timer.due_at < expires), key=lambda timer: timer.due_at)
+    return [*timers, Timer(interrupt_id=name, kind="expire", ordinal=0, due_at=expires)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from bot.domain.run import Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
 from bot.engine.timers import Snoozed, Swept, TimeRules
+from bot.engine.waiting import Waiting
 from bot.storage import retention, timers
 from bot.storage import transactions as tx
 from bot.storage.transactions import T, Transaction
@@ -189,7 +190,7 @@ class SqlStore:
     ) -> bool:
         return await self._db.write(timers.ask_again(expired, successor, facts, posts))
 
-    async def waiting(self, *, limit: int = tx.PAGE) -> tuple[tuple[Asked, ...], int]:
+    async def waiting(self, *, limit: int = tx.PAGE) -> tuple[tuple[Waiting, ...], int]:
         """Return what waits for people, the next to expire first, and how many wait in all."""
         return await self._db.read(timers.waiting(limit))
 

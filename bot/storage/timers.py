@@ -13,6 +13,7 @@ from bot.domain.interrupt import Asked, Interrupt
 from bot.engine.expiry import Fired, fire
 from bot.engine.ports import Post
 from bot.engine.timers import Snoozed, Swept, Timer, TimerKind, TimeRules
+from bot.engine.waiting import Waiting
 from bot.storage import transactions as tx
 from bot.storage.codec import ESCALATED, OUTCOME, micros, moment
 from bot.storage.transactions import Row, Transaction
@@ -137,6 +138,8 @@ class _Firing:
         yield "quarantine_run", (run_id, self._at)
         yield "quarantine_row", ("timer", run_id, self._at, f"{problem.name}: {problem.why}")
         yield from tx.withdraw_open(run_id, Withdrawn(at=self._now, why="the run cannot be read"))
+        # Whoever tries to go on with it tells the thread why that is not possible.
+        self._ready.append(run_id)
 
 
 def _arm(timer: Timer) -> Transaction[None]:
@@ -184,14 +187,15 @@ def ask_again(
     return True
 
 
-def waiting(limit: int) -> Transaction[tuple[tuple[Asked, ...], int]]:
+def waiting(limit: int) -> Transaction[tuple[tuple[Waiting, ...], int]]:
     """What waits for people, the next to expire first, and how many wait in all."""
-    rows = yield "open_interrupts", (limit,)
-    found: list[Asked] = []
-    for row in rows:
+    rows = yield "waiting", (limit,)
+    found: list[Waiting] = []
+    for *row, front in rows:
         try:
-            found.append((yield from tx.asked_from(row)))
+            found.append(Waiting(asked=(yield from tx.asked_from(row)), front=front or ""))
         except Corrupt:
+            # Told when its run is claimed or its timer fires; a list of the others is still a list.
             continue
     count = yield "count_open", ()
     return tuple(found), count[0][0]

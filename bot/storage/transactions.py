@@ -19,6 +19,7 @@ from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import FINAL, Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
+from bot.engine.timers import timers_of
 from bot.storage.codec import (
     CANCEL,
     DECISION,
@@ -389,20 +390,8 @@ def _open(interrupt: Interrupt) -> Transaction[None]:
             body,
         ),
     )
-    for kind, ordinal, due in timers_of(interrupt):
-        yield "arm_timer", (interrupt.id, kind, ordinal, micros(due))
-
-
-def timers_of(interrupt: Interrupt) -> list[tuple[str, int, datetime]]:
-    """When something is to happen if nobody answers: (kind, ordinal, due)."""
-    timers = [("remind", number, due) for number, due in enumerate(interrupt.remind_at)]
-    if interrupt.escalate is not None:
-        timers.append(("escalate", 0, interrupt.opened_at + interrupt.escalate.after))
-    # Whatever would come after the expiry never comes.
-    return [
-        *(timer for timer in timers if timer[2] < interrupt.expires_at),
-        ("expire", 0, interrupt.expires_at),
-    ]
+    for timer in timers_of(interrupt):
+        yield "arm_timer", (interrupt.id, timer.kind, timer.ordinal, micros(timer.due_at))
 
 
 def _withdraw_open(run_id: RunId, outcome: Withdrawn) -> Transaction[None]:

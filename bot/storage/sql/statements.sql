@@ -291,6 +291,13 @@ INSERT INTO marks (name, at) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at < excluded.at
 RETURNING name
 
+-- waiting --
+-- With the front that shows its card, if one does
+SELECT interrupts.interrupt_id, interrupts.run_id, interrupts.status, interrupts.v, interrupts.body,
+  interrupts.outcome, interrupts.expires_at, interrupts.escalated, outbox.front
+FROM interrupts LEFT JOIN outbox ON outbox.key = 'card/' || interrupts.interrupt_id
+WHERE interrupts.status = 'open' ORDER BY interrupts.expires_at, interrupts.interrupt_id LIMIT $1
+
 -- count_open --
 SELECT COUNT(*) FROM interrupts WHERE status = 'open'
 
