@@ -1,6 +1,7 @@
 """What fronts and commands call: ask, decide, cancel, fork, note. Each commits first and then hands over."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.domain.audit import AuditFact
@@ -17,12 +18,13 @@ from bot.engine.again import AskedAgain
 from bot.engine.approvals import Approvals, Counted
 from bot.engine.driver import World
 from bot.engine.events import CancelAsked
+from bot.engine.pace import Pace
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Ids
 from bot.engine.supervisor import Supervisor
 from bot.engine.timers import Snoozed, Swept
 
-#: Timers fired in one transaction. Few, because a click waits for the transaction under way, and for no more.
-BATCH = 4
+#: Timers fired before their runs go on, so that a sweep of any length needs the same memory.
+CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Runner:
         self._supervisor = supervisor
         self._approvals = approvals
         self._ids = ids
+        self._pace = Pace()
 
     async def ask(self, request: Request) -> RunId:
         """Start a run for a request; the same request twice is one run."""
@@ -87,19 +90,32 @@ class Runner:
         self._went_on(counted)
         return counted
 
-    async def sweep(self, *, batch: int = BATCH) -> Swept:
+    async def sweep(self) -> Swept:
         """Fire every due timer: remind, escalate, expire, and let runs go on that have no question left."""
-        world, done = self._world, Swept()
+        done = Swept()
         while True:
-            now = world.clock()
-            swept = await world.store.fire_due(now, world.time, limit=batch)
+            swept = await self._fire(CHUNK)
+            # Only now: a thousand runs that go on at once would slow down the sweep they come from.
             for run_id in swept.ready:
                 self._supervisor.start(run_id)
             for run_id in swept.changed:
                 self._supervisor.nudge(run_id)
-            done = done.then(swept)
-            if done.next_due is None or done.next_due > now:
+            done = done.then(replace(swept, ready=(), changed=()))
+            if done.next_due is None or done.next_due > self._world.clock():
                 return done
+
+    async def _fire(self, most: int) -> Swept:
+        """Fire due timers in small transactions until none is due, or about `most` were."""
+        world, done, found = self._world, Swept(), 0
+        loop = asyncio.get_running_loop()
+        while found < most:
+            now, began, batch = world.clock(), loop.time(), self._pace.batch
+            swept = await world.store.fire_due(now, world.time, limit=batch)
+            done, found = done.then(swept), found + batch
+            if swept.next_due is None or swept.next_due > now:
+                break
+            await asyncio.sleep(self._pace.rest(loop.time() - began, sum(swept.fired.values())))
+        return done
 
     async def expire_due(self) -> int:
         """Do what time wants done; return how many questions nobody answered in time."""
