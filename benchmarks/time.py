@@ -5,6 +5,7 @@ import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -158,7 +159,7 @@ async def measure() -> None:
             reminded = await sweep(bench, clicks)
             bench.clock.pass_(minutes=2)
             expired = await sweep(bench, clicks)
-    rows: list[list[object]] = [
+    rows: list[Sequence[object]] = [
         [f"arming {MANY:,} × 3 timers", f"{rate:,.0f}/s", f"last {DUE:,}: {late:,.0f}/s", ""],
         [
             "next due (with 1,000 → 100,000)",

@@ -114,9 +114,10 @@ def body(notice: Reminder | Escalated | ExpiryNotice | Digest) -> JsonObject:
 
 def _plain(value: Any) -> Any:
     # dataclasses.asdict copies every leaf, which was a quarter of a sweep's time.
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    names = _FIELDS.get(type(value))
+    kind: type[Any] = type(value)
+    if kind is tuple:
+        return [_plain(each) for each in value]
+    names = _FIELDS.get(kind)
     return value if names is None else {name: _plain(getattr(value, name)) for name in names}
 
 

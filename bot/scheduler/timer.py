@@ -42,8 +42,9 @@ class Alarm:
         self._idle = asyncio.Lock()
         self._scheduler = AsyncIOScheduler(
             timezone=UTC,
-            # None: however late, it is run; late is for us to say. Several missed ones are one.
-            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+            # None: however late, it is run; late is for us to say. Several missed ones are one. Three, because a
+            # sweep arms the next one before it counts as finished itself; `_busy` keeps them apart.
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 3},
         )
 
     @asynccontextmanager
