@@ -62,6 +62,7 @@ from bot.engine.ports import (
     Toolbox,
 )
 from bot.engine.prompt import system_prompt
+from bot.engine.timers import TimeRules
 from bot.policy.binding import tightened
 
 logger = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ class World:
     assessor: Assessor = field(default_factory=lambda: Assessor(None))
     #: How much larger a fresh preview may be than the approved one.
     drift_tolerance: float = 0.0
+    #: What the operator set about business hours.
+    time: TimeRules = TimeRules()
 
 
 @dataclass(frozen=True, slots=True)

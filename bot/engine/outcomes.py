@@ -30,7 +30,7 @@ def settled(desk: Desk, asked: Asked) -> None:
     interrupt, outcome = asked.interrupt, asked.outcome
     if outcome is None:
         return
-    if isinstance(outcome, Withdrawn) and outcome.replaced_by:
+    if isinstance(outcome, Withdrawn | Expired) and outcome.replaced_by:
         _follow(desk, interrupt, outcome.replaced_by)
         return
     desk.items.append(HumanDecision(interrupt_id=interrupt.id, outcome=outcome))

@@ -16,6 +16,7 @@ from bot.domain.run import AgentSpec, Breakpoint, Head, RunState, Thread
 from bot.domain.tool import Impact, Planned, ToolCall, ToolDefinition, ToolResult
 from bot.domain.transcript import Entry, ModelTurn, UserText
 from bot.domain.verdict import Verdict
+from bot.engine.timers import Snoozed, Swept, TimeRules
 from bot.policy.context import Context
 from bot.policy.model import Clarify, LimitUse
 
@@ -345,8 +346,35 @@ class Store(Protocol):
         """
         ...
 
-    async def due_interrupts(self, now: datetime, *, limit: int = 100) -> tuple[Asked, ...]:
-        """Return open interrupts whose time is over, the most overdue first."""
+    async def fire_due(self, now: datetime, rules: TimeRules, *, limit: int) -> Swept:
+        """Fire up to `limit` due timers of open interrupts, the most overdue first.
+
+        A timer is removed in the transaction that writes its effect: in any number of processes, and wherever
+        one dies, each fires once.
+        """
+        ...
+
+    async def fire_overdue(self, interrupt_id: InterruptId, now: datetime, rules: TimeRules) -> Swept:
+        """Fire the due timers of one interrupt, for somebody who comes before the sweep does."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """Return when the next timer is due; the cost does not grow with the number of timers."""
+        ...
+
+    async def snooze(
+        self, interrupt: Interrupt, who: UserId, snoozed: Snoozed, fact: AuditFact
+    ) -> Asked | None:
+        """Arm a reminder for one person; return the interrupt as it stands, unchanged if it is settled."""
+        ...
+
+    async def ask_again(
+        self, expired: Asked, successor: Interrupt, facts: Sequence[AuditFact], posts: Sequence[Post]
+    ) -> bool:
+        """Open `successor` in the place of an expired interrupt whose run still waits for others.
+
+        Returns False, and changes nothing, if the run has gone on or somebody else was first.
+        """
         ...
 
     async def record(self, facts: Sequence[AuditFact]) -> None: ...

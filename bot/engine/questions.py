@@ -60,6 +60,7 @@ def approval(
         on_timeout=terms.on_timeout,
         remind_at=tuple(now + after for after in terms.remind),
         escalate=terms.escalate,
+        snooze_extends=terms.snooze_extends,
         said=said,
         digest=judgement.digest,
     )
