@@ -100,7 +100,7 @@ class Compiler:
             if name in self.groups:
                 users += self.groups[name].users
                 groups += self.groups[name].groups
-            elif name[:1] in "UW" and name.isupper() and len(name) > 2:
+            elif name[:1] in "UW" and name.isupper() and len(name) > 1:
                 users.append(name)
             elif name != "requester":
                 raise BadRule(place, f"nobody knows the approvers {name!r}; define them under groups")
