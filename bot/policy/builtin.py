@@ -67,7 +67,7 @@ def _unseen(value: str) -> str | None:
 
 def protects(look: Look, is_protected: Callable[[str], bool]) -> Refusal | None:
     """Refuse a call that may write the policy or the bot's configuration: it could grant itself anything."""
-    if look.effects.read_only or not any(map(is_protected, look.touched)):
+    if look.effects.read_only or not is_protected(look.touched_lines):
         return None
     if look.only_reads:
         return None

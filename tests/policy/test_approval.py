@@ -1,4 +1,5 @@
 """Approvals, grants, options and scope: bounded, bound to the bytes, and never broader than the yes."""
+# ruff: noqa: E501 - tables, one row per line
 
 from dataclasses import replace
 from datetime import timedelta

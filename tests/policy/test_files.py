@@ -1,4 +1,5 @@
 """Reading policy files: strict, with line and column; reloading keeps the last good one."""
+# ruff: noqa: E501 - tables, one row per line
 
 import os
 from pathlib import Path

@@ -1,8 +1,12 @@
 """Paths are compared as what they lead to."""
 
+import os.path
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.policy.paths import is_under, lexical, path_glob
 from bot.policy.paths_os import OsResolver
@@ -80,6 +84,23 @@ def test_the_real_file_system_follows_links_also_below_what_does_not_exist(tmp_p
     assert resolver.resolve("~", "/") == str(Path.home())
 
 
+@given(st.lists(st.sampled_from(["..", ".", "", "dir", "link", "loop", "file", "none", "up"]), max_size=6))
+def test_the_real_file_system_is_resolved_as_the_library_does(tree: Path, parts: list[str]) -> None:
+    path = "/".join(parts)
+    assert OsResolver().resolve(path, str(tree)) == os.path.realpath(tree / path if path[:1] != "/" else path)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tree")
+    (root / "dir" / "dir").mkdir(parents=True)
+    (root / "file").write_text("", encoding="utf-8")
+    (root / "link").symlink_to(root / "dir")
+    (root / "dir" / "up").symlink_to("..")
+    (root / "loop").symlink_to("loop")
+    return root
+
+
 def test_the_table_follows_links_as_the_kernel_does() -> None:
     resolver = TableResolver()
     assert resolver.resolve("/srv/archive/link/../x", "/") == "/srv/x"
@@ -89,7 +110,7 @@ def test_the_table_follows_links_as_the_kernel_does() -> None:
 @pytest.mark.parametrize("tool", ["read_file", "write_file", "find_files"])
 def test_touches_looks_at_every_tool(tool: str) -> None:
     governing = policy('default: allow\ndeny: [{id: s, touches: ["**/.env", ~/secret]}]')
-    args = {"content": "x"} if tool == "write_file" else {}
+    args: dict[str, Any] = {"content": "x"} if tool == "write_file" else {}
     assert judge(governing, tool, path="app/.ENV", **args).kind == "deny"
     assert judge(governing, tool, path="/home/bot/secret", **args).kind == "deny"
 

@@ -1,4 +1,7 @@
 """What can be proved of a command, what it becomes when it is run, and what it might run besides."""
+# ruff: noqa: E501 - tables, one row per line
+
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -6,6 +9,7 @@ from hypothesis import strategies as st
 
 from bot.policy.shell import NotProved, Proof, TooComplex, prove, readings
 from bot.policy.shell.words import unquote
+from tests.policy.build import judge, policy
 
 
 @pytest.mark.parametrize(
@@ -133,10 +137,14 @@ def test_reading_never_fails(text: str) -> None:
 )
 def test_hostile_nesting_ends_soon(text: str) -> None:
     prove(text)
-    try:
+    with suppress(TooComplex):
         readings(text)
-    except TooComplex as refused:
-        assert str(refused) == "the command nests too many others to be judged"
+
+
+def test_what_nests_too_deep_is_refused_and_not_half_read() -> None:
+    governing = policy("default: allow\ndeny: [{id: never, tool: execute, command: [reboot]}]")
+    verdict = judge(governing, "execute", command="env " * 50 + "reboot")
+    assert (verdict.kind, verdict.rules) == ("deny", ("builtin:command",))
 
 
 @pytest.mark.parametrize(
