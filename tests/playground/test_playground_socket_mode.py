@@ -128,6 +128,19 @@ async def test_the_bot_hears_itself_and_edits_and_deletions(
     assert events[2]["deleted_ts"] == ts
 
 
+async def test_opening_the_home_tab_brings_what_was_published_before(
+    slack: Workspace, client: Client, listener: Listener
+) -> None:
+    await slack.approver.opens_home()
+    published = await client.views_publish(user_id=slack.approver.id, view={"type": "home", "blocks": []})
+    await slack.approver.opens_home()
+    await slack.approver.opens_home("messages")
+    await slack.settle()
+    events = [request.payload["event"] for request in listener.requests]
+    assert [event["tab"] for event in events] == ["home", "home", "messages"]
+    assert [event.get("view", {}).get("id") for event in events] == [None, published["view"]["id"], None]
+
+
 async def test_what_the_bot_cannot_see_or_did_not_subscribe_to_is_not_sent(
     slack: Workspace, listener: Listener
 ) -> None:
