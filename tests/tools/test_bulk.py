@@ -12,7 +12,7 @@ import pytest
 from bot.domain.tool import Planned
 from bot.engine.ports import CallContext, Toolbox
 from bot.tools.builtin.assemble import builtin_tools
-from bot.tools.builtin.bulk import delete
+from bot.tools.builtin.delete import delete
 from bot.tools.registry import Registry
 from bot.tools.walk import Selection
 from tests.tools.support import clock, make_file, preview, run
