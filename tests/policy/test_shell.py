@@ -1,5 +1,5 @@
 """What can be proved of a command, what it becomes when it is run, and what it might run besides."""
-# ruff: noqa: E501 - tables, one row per line
+
 
 from contextlib import suppress
 
