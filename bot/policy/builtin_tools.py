@@ -33,31 +33,43 @@ def _tool(
     )
 
 
-_SELECTION = {"path": "string", "pattern": "string", "older_than_days": "number", "count": "integer"}
+_SELECTION = {
+    "path": "string",
+    "pattern": "string",
+    "older_than_days": "number",
+    "larger_than_bytes": "integer",
+    "contains": "string",
+}
+# `count` is not measured by an argument here, but policies copied from elsewhere test with it.
+_BULK = {**_SELECTION, "max_files": "integer", "count": "integer"}
 
 BUILTIN_TOOLS: dict[str, ToolDefinition] = {
     tool.name: tool
     for tool in (
-        _tool("find_files", {**_SELECTION, "larger_than_bytes": "integer"}, READS, paths=("path",)),
+        _tool("find_files", {**_SELECTION, "limit": "integer"}, READS, paths=("path",)),
         _tool(
-            "read_file", {"path": "string", "start": "integer", "lines": "integer"}, READS, paths=("path",)
+            "read_file",
+            {"path": "string", "start_line": "integer", "max_lines": "integer"},
+            READS,
+            paths=("path",),
         ),
-        _tool("write_file", {"path": "string", "content": "string"}, paths=("path",)),
-        _tool("move_files", {**_SELECTION, "to": "string"}, paths=("path", "to")),
-        _tool("delete_files", _SELECTION, paths=("path",)),
+        _tool("write_file", {"path": "string", "content": "string", "mode": "string"}, paths=("path",)),
+        _tool("move_files", {**_BULK, "to": "string"}, paths=("path", "to")),
+        _tool("restore_files", {"batch": "string", "to": "string"}, paths=("batch", "to")),
+        _tool("delete_files", _BULK, paths=("path",)),
         _tool(
             "execute",
-            {"command": "string", "cwd": "string", "timeout": "number"},
+            {"command": "string", "cwd": "string", "timeout": "number", "network": "boolean"},
             paths=("cwd",),
             commands=("command",),
         ),
         _tool(
             "http_request",
-            {"url": "string", "method": "string", "headers": "object", "body": "any"},
+            {"url": "string", "method": "string", "headers": "object", "body": "any", "credential": "string"},
             Effects(read_only=False, destructive=True, idempotent=False, open_world=True),
             urls=("url",),
         ),
-        _tool("send_message", {"channel": "string", "text": "string", "thread": "string"}, _TALKS),
-        _tool("ask_human", {"question": "string", "options": "array"}, READS),
+        _tool("send_message", {"to": "array", "text": "string"}, _TALKS),
+        _tool("ask_human", {"question": "string", "options": "array", "schema": "object"}, READS),
     )
 }
