@@ -11,6 +11,7 @@ from bot.domain.errors import ConfigError
 from bot.engine.hours import parse_hours, parse_zone
 from bot.engine.timers import TimeRules
 from bot.scheduler.chores import Chores, DigestPlan
+from bot.tools.builtin.http import Credential
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 
@@ -36,6 +37,15 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = Field(default=None, validation_alias=AliasChoices("ANTHROPIC_BASE_URL"))
     #: How commands are confined: auto takes the strongest that really works here.
     sandbox: Literal["auto", "bwrap", "landlock", "none", "required"] = "auto"
+    #: MCP servers, in the usual form; see docs/tools.md.
+    mcp_config: Path = Path(".mcp.json")
+    #: Secrets that tools may use by name and the model never sees:
+    #: {"github": {"value": "Bearer …", "hosts": ["api.github.com"]}}
+    credentials: dict[str, Credential] = Field(default_factory=dict[str, Credential], repr=False)
+    #: Hosts with private addresses that http_request may reach all the same.
+    private_hosts: list[str] = Field(default_factory=list[str])
+    #: Where files are moved instead of being deleted; a folder beside them if unset.
+    staging_dir: Path | None = None
     #: How much larger than approved a target may have grown before it is asked about again; 0.05 is 5 %.
     drift_tolerance: float = Field(default=0.0, ge=0.0, le=1.0)
     #: When approvers are at work, by their name in the policy, "*" for the others:

@@ -4,6 +4,8 @@ from bot.domain.canonical import JsonObject
 from bot.domain.tool import READS, Effects, ToolDefinition
 
 _CHANGES = Effects(read_only=False, destructive=True, idempotent=False, open_world=False)
+_PUTS_BACK = Effects(read_only=False, destructive=False, idempotent=True, open_world=False)
+_ANYTHING = Effects(read_only=False, destructive=True, idempotent=False, open_world=True)
 _TALKS = Effects(read_only=False, destructive=False, idempotent=False, open_world=True)
 
 
@@ -55,18 +57,19 @@ BUILTIN_TOOLS: dict[str, ToolDefinition] = {
         ),
         _tool("write_file", {"path": "string", "content": "string", "mode": "string"}, paths=("path",)),
         _tool("move_files", {**_BULK, "to": "string"}, paths=("path", "to")),
-        _tool("restore_files", {"batch": "string", "to": "string"}, paths=("batch", "to")),
+        _tool("restore_files", {"batch": "string", "to": "string"}, _PUTS_BACK, paths=("batch", "to")),
         _tool("delete_files", _BULK, paths=("path",)),
         _tool(
             "execute",
             {"command": "string", "cwd": "string", "timeout": "number", "network": "boolean"},
+            _ANYTHING,
             paths=("cwd",),
             commands=("command",),
         ),
         _tool(
             "http_request",
             {"url": "string", "method": "string", "headers": "object", "body": "any", "credential": "string"},
-            Effects(read_only=False, destructive=True, idempotent=False, open_world=True),
+            _ANYTHING,
             urls=("url",),
         ),
         _tool("send_message", {"to": "array", "text": "string"}, _TALKS),
