@@ -20,14 +20,16 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ASKFIRST_", env_file=".env", extra="ignore", frozen=True)
 
-    #: Where runs, interrupts and the audit log are kept.
-    database: Path = Path(".askfirst/askfirst.db")
+    #: Where runs, interrupts and the audit log are kept: a SQLite file, or postgresql://… for several replicas.
+    database: str = ".askfirst/askfirst.db"
     #: Policy files, or directories of them; the packaged default policy if none is there.
     policies: Path = Path("policies")
     #: Where agents work: relative paths and commands start here.
     workdir: Path = Path()
     #: The model's name; a policy's `agent.model` wins.
     model: str = DEFAULT_MODEL
+    #: A smaller model for the quick look at a request before the work begins; empty means the same one.
+    scope_model: str = ""
     anthropic_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY")
     )

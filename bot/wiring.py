@@ -2,35 +2,34 @@
 
 import secrets
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
+from bot.domain.errors import ConfigError
 from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
 from bot.domain.interrupt import Interrupt
 from bot.domain.person import Person
-from bot.domain.run import AgentSpec, Breakpoint, Head
+from bot.domain.run import AgentSpec, Head
 from bot.domain.tool import ToolCall
-from bot.domain.verdict import Verdict
 from bot.engine.approvals import Approvals
+from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
+from bot.engine.live_policies import LivePolicies
 from bot.engine.ports import Front, Model, People
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
+from bot.engine.tasks import beside
 from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
-from bot.policy.context import Context
-from bot.policy.evaluate import decide, limits_touched
 from bot.policy.explain import Explanation, explain
-from bot.policy.files import PolicySet, load, reload
-from bot.policy.model import LimitUse, Policy
 from bot.policy.shell import Proof, prove
 from bot.settings import Settings
 from bot.storage.sqlite import open_sqlite
-from bot.storage.store import SqlStore
+from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
@@ -52,58 +51,11 @@ class RandomIds:
         return ThreadId(readable(secrets.randbits(50), 10))
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """One channel's policy, as the engine sees it."""
-
-    policy: Policy
-
-    @property
-    def version(self) -> str:
-        return self.policy.version
-
-    @property
-    def breakpoints(self) -> tuple[Breakpoint, ...]:
-        return self.policy.breakpoints
-
-    def decide(self, call: ToolCall, context: Context) -> Verdict:
-        return decide(self.policy, call, context)
-
-    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
-        return limits_touched(self.policy, call, context)
-
-
 class Alone:
     """People of a terminal: whoever sits there is who they are to the operating system."""
 
     async def person(self, user: UserId) -> Person:
         return Person(id=user)
-
-
-class LivePolicies:
-    """The policies in force. A changed file replaces them as a whole, or not at all."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = tuple(paths)
-        self._current = load(*self._paths)
-
-    @property
-    def current(self) -> PolicySet:
-        return self._current
-
-    def for_channel(self, channel: str) -> InForce:
-        return InForce(self._current.for_channel(channel))
-
-    def refresh(self) -> bool:
-        """Take over changed files; return whether anything changed.
-
-        Raises:
-            PolicyProblems: the new files are broken; the last good ones stay in force.
-        """
-        newest = reload(self._current, *self._paths)
-        changed = newest is not self._current
-        self._current = newest
-        return changed
 
 
 def policy_paths(settings: Settings) -> tuple[Path, ...]:
@@ -168,8 +120,19 @@ async def open_model(settings: Settings) -> AsyncGenerator[Model]:
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
     """Only the database, for commands that look and do not drive."""
-    async with open_sqlite(settings.database) as database:
+    async with _open_database(settings.database) as database:
         yield SqlStore(database, is_gone)
+
+
+def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
+    if not where.startswith(("postgres://", "postgresql://")):
+        return open_sqlite(Path(where))
+    try:
+        # Only replicas need it, so only they need to have installed it.
+        from bot.storage.postgres import open_postgres  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs a driver: pip install 'askfirst[postgres]'") from error
+    return open_postgres(where)
 
 
 @asynccontextmanager
@@ -199,10 +162,14 @@ async def open_engine(
             front=front,
             clock=utc_now,
             worker=worker,
+            assessor=Assessor(
+                model if isinstance(model, AnthropicModel) else None, settings.scope_model or settings.model
+            ),
             drift_tolerance=settings.drift_tolerance,
         )
         stack.push_async_callback(lambda: store.forget_worker(worker, utc_now()))
         supervisor = await stack.enter_async_context(Supervisor(world).running())
+        await stack.enter_async_context(beside(policies.watch(store, utc_now)))
         approvals = Approvals(store, toolbox, judge, utc_now, worker=worker)
         yield Engine(
             runner=Runner(world, supervisor, approvals, RandomIds()),

@@ -6,12 +6,18 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from bot.cli import audit, chat, policy, runs
+from bot.cli import Commands, audit, chat, policy, runs
+from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
-_COMMANDS = (chat, runs, policy, audit)
+_COMMANDS: tuple[Callable[[Commands], None], ...] = (
+    chat.add_parser,
+    runs.add_parser,
+    lambda commands: policy.add_parser(commands, from_database),
+    audit.add_parser,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +50,6 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Settings come from the environment or .env; .env.example lists them.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_parser(commands)
+    for add in _COMMANDS:
+        add(commands)
     return parser

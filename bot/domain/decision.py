@@ -53,7 +53,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Respond:
-    data: Any
+    data: Any = None
     verb: Literal["respond"] = "respond"
 
 

@@ -8,12 +8,14 @@ from bot.domain.canonical import canonical
 from bot.domain.decision import (
     Answer,
     Approve,
+    Cancel,
     Choose,
     Decided,
     Decision,
     Edit,
     Expired,
     Outcome,
+    Respond,
     Withdrawn,
     describe,
 )
@@ -25,7 +27,7 @@ from bot.domain.person import Person
 from bot.domain.run import Head
 from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny
-from bot.engine import answers, expiry, questions
+from bot.engine import answers, clarify, expiry, questions
 from bot.engine.judge import Judge
 from bot.engine.ports import Checkpoint, Clock, Store, Toolbox
 from bot.engine.rights import objection
@@ -87,6 +89,8 @@ class Approvals:
         now = self._clock()
         asked = await self._may_decide(interrupt_id, person, now)
         answers.check(asked.interrupt, answer)
+        if asked.interrupt.kind == "clarification":
+            await self._check_scope(asked.interrupt, answer, now)
         decision = Decision(answer=answer, by=person.id, at=now, via=via)
         if isinstance(answer, Edit) and asked.interrupt.kind == "approval":
             return await self._edit(asked, answer, decision, person)
@@ -95,6 +99,15 @@ class Approvals:
         if planned is not None:
             outcome = await self._bound(asked.interrupt, outcome, planned)
         return await self._agree(asked, outcome, self._granted(asked.interrupt, outcome))
+
+    async def _check_scope(self, interrupt: Interrupt, answer: Answer, now: datetime) -> None:
+        """An answer must fit the policy's limits on answers, before it becomes a limit itself."""
+        if isinstance(answer, Cancel) or (isinstance(answer, Respond) and answer.data.get("in_other_words")):
+            return
+        fields = clarify.fields_of(interrupt)
+        values = clarify.answered(fields, answer.data if isinstance(answer, Respond) else {})
+        head = await self._head(interrupt)
+        clarify.check(fields, values, cwd=head.agent.cwd, now=now)
 
     async def snooze(self, interrupt_id: InterruptId, person: Person, until: datetime) -> Snoozed:
         """Remind this person, who may decide but does not want to now; return when, and when it expires.

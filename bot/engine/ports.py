@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
-from bot.domain.decision import Decision, Outcome, Withdrawn
+from bot.domain.decision import Decision, Outcome
 from bot.domain.grant import Grant
 from bot.domain.ids import CallId, GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt, Question
@@ -18,7 +18,7 @@ from bot.domain.transcript import Entry, ModelTurn, UserText
 from bot.domain.verdict import Verdict
 from bot.engine.timers import Snoozed, Swept, TimeRules
 from bot.policy.context import Context
-from bot.policy.model import LimitUse
+from bot.policy.model import Clarify, LimitUse
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -153,6 +153,11 @@ class PolicyInForce(Protocol):
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]: ...
 
+    @property
+    def clarify(self) -> Clarify | None:
+        """When to ask before any work; None means never."""
+        ...
+
     def decide(self, call: ToolCall, context: Context) -> Verdict: ...
 
     def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
@@ -198,11 +203,12 @@ class Change:
     head: Head
     entries: tuple[Entry, ...] = ()
     opened: tuple[Interrupt, ...] = ()
-    withdrawn: tuple[tuple[InterruptId, Withdrawn], ...] = ()
     facts: tuple[AuditFact, ...] = ()
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
     posts: tuple[Post, ...] = ()
+    #: The request to stop or to rescope was heeded.
+    heeded: bool = False
     #: Counters of limits that this change uses, and grants that calls started with it rely on.
     uses: tuple[str, ...] = ()
     grants_used: tuple[GrantId, ...] = ()
@@ -232,8 +238,11 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest:
+    """Somebody wants the run to stop, or to ask about its scope again before it goes on."""
+
     by: UserId
     reason: str = ""
+    what: Literal["cancel", "rescope"] = "cancel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +274,9 @@ class Store(Protocol):
         """Store a new run, already claimed by `worker` if its state is `running`.
 
         If `request_key` was seen before, store nothing and return that run's id.
+
+        Raises:
+            IdTaken: another run has this id.
         """
         ...
 
@@ -296,6 +308,10 @@ class Store(Protocol):
 
     async def grants_for(self, thread: Thread, tool: str, now: datetime) -> tuple[Grant, ...]:
         """Return what was remembered for this tool in this thread and its channel, and still holds."""
+        ...
+
+    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool:
+        """End a grant; return whether there was one to end."""
         ...
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from bot.domain.audit import GENESIS, AuditFact, AuditRecord, body_text, chained
 from bot.domain.decision import Decision, Outcome, Withdrawn
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, LostRace
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, IdTaken, LostRace
 from bot.domain.grant import Grant
 from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
@@ -55,7 +55,9 @@ def create(change: Change, worker: WorkerId | None, request_key: str | None) -> 
     row = (head.run_id, head.thread.id, head.state, head.version, *who, at, FORMAT, body)
     created = yield "insert_run", row
     if not created:
-        known = yield "run_by_request", (request_key,)
+        known = (yield "run_by_request", (request_key,)) if request_key is not None else []
+        if not known:
+            raise IdTaken(head.run_id)
         return RunId(known[0][0])
     if head.base is not None:
         yield "insert_base", (head.run_id, head.base.run_id)
@@ -89,26 +91,33 @@ def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpo
 
 def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Committed]:
     head, at = change.head, micros(now)
-    yield from _append(change)
-    for interrupt_id, withdrawn in change.withdrawn:
-        yield "settle_interrupt", (interrupt_id, at, OUTCOME.write(withdrawn))
-    for note_id in change.notes_taken:
-        yield "delete_note", (head.run_id, note_id)
-    for grant_id in change.grants_used:
-        if not (yield "use_grant", (grant_id, at)):
-            raise GrantSpent(grant_id)
-    for key in change.uses:
-        yield "insert_use", (key, at, head.run_id)
-    yield from touch(change.posts, now)
-    if head.state in FINAL:
-        yield from _withdraw_open(head.run_id, Withdrawn(at=now, why=f"the run is {head.state}"))
     body = HEAD.write(head, leave_out=_COLUMNS)
     rows = yield "save_run", (head.run_id, head.version, worker, head.state, at, FORMAT, body)
     if not rows:
         raise LostRace(head.run_id)
-    state, cancel, noted = rows[0]
+    yield from _append(change)
+    yield from _beside(change, now)
+    if head.state in FINAL:
+        yield from _withdraw_open(head.run_id, Withdrawn(at=now, why=f"the run is {head.state}"))
+    woken = (yield "wake_run", (head.run_id, at)) if head.state == "waiting" else []
+    cancel, noted = rows[0]
     asked_to_stop = CANCEL.read(cancel, FORMAT, head.run_id) if cancel else None
-    return Committed(state=state, cancel=asked_to_stop, noted=bool(noted))
+    return Committed(state="ready" if woken else head.state, cancel=asked_to_stop, noted=bool(noted))
+
+
+def _beside(change: Change, now: datetime) -> Transaction[None]:
+    """What a step uses up and what fronts are to show."""
+    run_id, at = change.head.run_id, micros(now)
+    if change.heeded:
+        yield "forget_cancel", (run_id,)
+    for note_id in change.notes_taken:
+        yield "delete_note", (run_id, note_id)
+    for grant_id in change.grants_used:
+        if not (yield "use_grant", (grant_id, at)):
+            raise GrantSpent(grant_id)
+    for key in change.uses:
+        yield "insert_use", (key, at, run_id)
+    yield from touch(change.posts, now)
 
 
 def load_head(run_id: RunId) -> Transaction[Head | None]:
@@ -123,7 +132,8 @@ def list_heads(state: RunState | None, limit: int) -> Transaction[tuple[Head, ..
 
 
 def find_run(prefix: str) -> Transaction[tuple[RunId, ...]]:
-    rows = yield "runs_like", (prefix, prefix + "\uffff")
+    # Ids have neither of LIKE's signs, so a prefix that has one matches nothing.
+    rows = yield "runs_like", (f"{prefix}%" if not set(prefix) & set("%_\\") else "",)
     return tuple(RunId(row[0]) for row in rows)
 
 
@@ -146,7 +156,8 @@ def request_cancel(run_id: RunId, request: CancelRequest, now: datetime) -> Tran
     rows = yield "cancel_run", (run_id, CANCEL.write(request), micros(now))
     if not rows:
         raise AlreadyResumed(run_id, known[0][1])
-    yield from _withdraw_open(run_id, Withdrawn(at=now, why="the run was cancelled", by=request.by))
+    why = "the run was cancelled" if request.what == "cancel" else "the scope is being changed"
+    yield from _withdraw_open(run_id, Withdrawn(at=now, why=why, by=request.by))
     return rows[0][0]
 
 

@@ -18,6 +18,7 @@ from bot.domain.run import AgentSpec, Base, Breakpoint, Head, Thread
 from bot.domain.tool import ToolResult
 from bot.domain.transcript import Item
 from bot.engine.approvals import Approvals, Counted
+from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.ports import LiveEvent, Model
@@ -172,6 +173,7 @@ async def lab(
     clock: Clock | None = None,
     tools: Iterable[AnyTool] = TOOLS,
     worker: str = "here",
+    assessor: Assessor | None = None,
     is_gone: Callable[[WorkerId, datetime | None, datetime], bool] = lambda owner, seen, now: True,
     rules: TimeRules | None = None,
 ) -> AsyncGenerator[Lab]:
@@ -194,6 +196,7 @@ async def lab(
             front=front,
             clock=clock,
             worker=WorkerId(worker),
+            assessor=assessor or Assessor(None),
             time=rules or TimeRules(),
         )
         supervisor = await stack.enter_async_context(Supervisor(world).running(beat_seconds=3600))

@@ -133,8 +133,10 @@ async def test_an_answer_that_does_not_fit_never_reaches_the_agent(
 async def test_a_schema_that_is_none_is_refused_before_anybody_is_asked(
     toolbox: Toolbox, context: CallContext
 ) -> None:
-    ran = await run(toolbox, context, "ask_human", question="?", schema={"type": "nonsense"})
-    assert ran.status == "error"
-    assert ran.text.startswith("schema is not a valid JSON schema:")
+    for schema in ({"type": "nonsense"}, {"$ref": "file:///etc/passwd"}, {"$ref": "http://169.254.169.254/"}):
+        ran = await run(toolbox, context, "ask_human", question="?", schema=schema)
+        assert ran.status == "error"
+        assert ran.text.startswith("not a valid JSON schema: ")
+        assert "root:" not in ran.text
     twice = await run(toolbox, context, "ask_human", question="?", options=["a", "a"])
     assert twice.text == "two options are the same"

@@ -16,7 +16,7 @@ SELECT run_id, state, version, owner, updated_at, v, head FROM runs WHERE run_id
 
 -- runs_like --
 -- People type the beginning of an id
-SELECT run_id FROM runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id LIMIT 3
+SELECT run_id FROM runs WHERE run_id LIKE $1 ORDER BY run_id LIMIT 3
 
 -- list_runs --
 SELECT run_id, state, version, owner, updated_at, v, head FROM runs ORDER BY created_at DESC LIMIT $1
@@ -41,18 +41,14 @@ UPDATE runs SET updated_at = updated_at WHERE run_id = $1
 RETURNING run_id, state, version, owner, updated_at, v, head
 
 -- save_run --
--- Writes only on top of the version this worker has seen. Parking finds the run ready again if its last
--- interrupt was settled meanwhile
-UPDATE runs SET
-  state = CASE WHEN $4 <> 'waiting' OR EXISTS (SELECT 1 FROM interrupts WHERE run_id = $1 AND status = 'open')
-               THEN $4 ELSE 'ready' END,
-  owner = CASE WHEN $4 = 'running' THEN owner ELSE NULL END,
+-- Writes only on top of the version this worker has seen, and first of all: whoever lost the run writes nothing
+UPDATE runs SET state = $4, owner = CASE WHEN $4 = 'running' THEN owner ELSE NULL END,
   version = version + 1, updated_at = $5, v = $6, head = $7
 WHERE run_id = $1 AND version = $2 AND owner = $3
-RETURNING state, cancel, EXISTS (SELECT 1 FROM notes WHERE run_id = $1)
+RETURNING cancel, EXISTS (SELECT 1 FROM notes WHERE run_id = $1)
 
 -- wake_run --
--- The last settled interrupt makes a waiting run claimable
+-- The last settled interrupt makes a waiting run claimable; so does parking after it was settled
 UPDATE runs SET state = 'ready', version = version + 1, updated_at = $2
 WHERE run_id = $1 AND state = 'waiting'
   AND NOT EXISTS (SELECT 1 FROM interrupts WHERE run_id = $1 AND status = 'open')
@@ -63,6 +59,9 @@ UPDATE runs SET cancel = $2, state = CASE WHEN state = 'waiting' THEN 'ready' EL
   version = CASE WHEN state = 'waiting' THEN version + 1 ELSE version END, updated_at = $3
 WHERE run_id = $1 AND state IN ('ready', 'running', 'waiting')
 RETURNING state
+
+-- forget_cancel --
+UPDATE runs SET cancel = NULL WHERE run_id = $1
 
 -- cancels_of --
 SELECT run_id, cancel FROM runs WHERE owner = $1 AND state = 'running' AND cancel IS NOT NULL
@@ -127,7 +126,7 @@ SELECT v, body FROM votes WHERE interrupt_id = $1 ORDER BY at, voter
 
 -- insert_note --
 INSERT INTO notes (run_id, note_id, at, author, body)
-SELECT $1, COALESCE(MAX(note_id), 0) + 1, $2, $3, $4 FROM notes WHERE run_id = $1
+SELECT $1, COALESCE(MAX(note_id), 0) + 1, CAST($2 AS BIGINT), $3, $4 FROM notes WHERE run_id = $1
 
 -- notes --
 SELECT note_id, at, author, body FROM notes WHERE run_id = $1 ORDER BY note_id
