@@ -197,6 +197,7 @@ async def test_the_digest_is_posted_once_a_day_by_one_process(tmp_path: Path) ->
             ("digest/channel/C1/2026-11-18", 2),
             ("digest/person/ann/2026-11-18", 2),
         ]
+        assert digests[0]["text"].splitlines()[0] == "2 waiting for a decision"
         assert digests[0]["items"][0]["tool"] == "mark"
         assert digests[0]["items"][0]["approvers"] == [
             {"label": "oncall", "users": ["ann"], "groups": ["S-oncall"]}
