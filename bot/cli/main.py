@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bot.cli import audit, chat, policy, runs
+from bot.cli import audit, chat, policy, run, runs
 from bot.domain.errors import BotError, ConfigError
 
-_COMMANDS = (chat, runs, policy, audit)
+_COMMANDS = (run, chat, runs, policy, audit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
