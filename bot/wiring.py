@@ -268,10 +268,10 @@ async def open_slack(
 
 
 def _alone(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+    if len(group.exceptions) != 1:
+        return group
+    (error,) = group.exceptions
+    return _alone(error) if isinstance(error, BaseExceptionGroup) else error  # pyright: ignore[reportUnknownArgumentType]
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Shows runs as they happen: status, tool calls, and the answer as it is written. Nothing here must not be lost.
 
-Each run that has something to show has a `Live` task with a queue. A driver only puts into the queue and goes on. The final
-text is the outbox's business; a stream is adopted as its message, so that it is there exactly once.
+Each run that has something to show has a `Live` task with a queue. A driver only puts into the queue and goes on.
+The final text is the outbox's business; a stream is adopted as its message, so that it is there exactly once.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One run on show: a stream that grows line by line with its tool calls; updates of a message where there is no stream."""
+"""One run on show: a stream that grows line by line with its tool calls, or else updates of a message."""
 
 import asyncio
 import logging

@@ -140,7 +140,7 @@ class Poster:
                 await self._changed(channel, ts, message)
                 return True
             if failed.code in _NO_BLOCKS:
-                logger.error("Slack refuses the blocks of %s: %s", ref, failed.code)
+                logger.exception("Slack refuses the blocks of %s: %s", ref, failed.code)
                 await self._changed(channel, ts, {"text": message["text"], "blocks": []})
                 return True
             raise
@@ -158,7 +158,7 @@ class Poster:
             if failed.code in _NO_THREAD:
                 return await self._posted(where, None, due, message)
             if failed.code in _NO_BLOCKS:
-                logger.error("Slack refuses the blocks of %s: %s", due.key, failed.code)
+                logger.exception("Slack refuses the blocks of %s: %s", due.key, failed.code)
                 return await self._posted(where, where.ts, due, {"text": message["text"], "blocks": []})
             raise
 

@@ -15,6 +15,7 @@ from bot.slack.ports import Records
 from bot.slack.views.answer import answer
 from bot.slack.views.card import Card, card
 from bot.slack.views.notices import fixed
+from bot.slack.views.outcome import After
 
 
 class Renderer:
@@ -44,12 +45,13 @@ class Renderer:
         if asked.outcome is None:
             return card(Card(asked=asked, shared=shared, revision=due.revision))
         head = await self._records.head(due.run_id)
-        left = len(await self._records.open_interrupts(due.run_id))
-        over = head is None or head.state in FINAL
-        result = await self._result(asked)
-        return card(
-            Card(asked=asked, result=result, left=left, over=over, shared=shared, revision=due.revision)
+        after = After(
+            result=await self._result(asked),
+            left=len(await self._records.open_interrupts(due.run_id)),
+            over=head is None or head.state in FINAL,
+            shared=shared,
         )
+        return card(Card(asked=asked, after=after, shared=shared, revision=due.revision))
 
     async def _result(self, asked: Asked) -> ToolResult | None:
         call_id = asked.interrupt.call_id

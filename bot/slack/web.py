@@ -2,7 +2,6 @@
 # Slack's client types its answers as `dict | bytes`; this is the one place that calls it.
 """The door to Slack's Web API: typed calls, one shared session, and errors as values of ours."""
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from bot.domain.canonical import JsonObject
 from bot.domain.errors import ConfigError, Upstream
 
 API = "https://slack.com/api/"
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -90,7 +88,7 @@ class Web:
 
 _TOKEN_HELP = {
     "invalid_auth": "Slack does not know SLACK_BOT_TOKEN. Copy the Bot User OAuth Token (xoxb-…) of your app again.",
-    "not_allowed_token_type": "SLACK_BOT_TOKEN is not a bot token. It begins with xoxb-; the xapp- one is SLACK_APP_TOKEN.",
+    "not_allowed_token_type": "SLACK_BOT_TOKEN is not a bot token (xoxb-…); the xapp- one is SLACK_APP_TOKEN.",
     "token_revoked": "SLACK_BOT_TOKEN was revoked. Reinstall the app and copy the new token.",
     "token_expired": "SLACK_BOT_TOKEN has expired. Reinstall the app and copy the new token.",
     "account_inactive": "The app was uninstalled, or its workspace is gone. Install it again.",
@@ -130,8 +128,3 @@ async def open_web(token: str, base_url: str = API) -> AsyncGenerator[Web]:
             # The SDK reads proxies from the environment and ignores NO_PROXY.
             client.proxy = None
         yield Web(client)
-
-
-def proxies_in_the_way(base_url: str) -> bool:
-    """Whether a proxy of the environment would be used for a workspace on this very machine."""
-    return (urlsplit(base_url).hostname or "") in _LOOPBACK and any(os.environ.get(name) for name in _PROXIES)

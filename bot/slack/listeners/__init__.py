@@ -1,1 +1,1 @@
-"""What happens when somebody writes, clicks or submits. Each commits one durable step; none waits for people or runs."""
+"""What happens when somebody writes, clicks or submits. Each commits one durable step and waits for no run."""

@@ -28,9 +28,8 @@ class Click:
         self.user: UserId = user_of(body)
         self.where: Where = where_of(body)
         self.trigger: str = body.get("trigger_id", "")
-        self.value: str = self.action.get("value") or (self.action.get("selected_option") or {}).get(
-            "value", ""
-        )
+        picked: JsonObject = self.action.get("selected_option") or {}
+        self.value: str = self.action.get("value") or picked.get("value", "")
 
 
 async def on_click(bot: Bot, body: JsonObject) -> None:

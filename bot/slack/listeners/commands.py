@@ -156,7 +156,7 @@ async def _why(bot: Bot, command: Command) -> JsonObject:
     if asked is None:
         return _shown([note("Which one? `/askfirst why <id>`; the id is at the foot of the card.")])
     who = await bot.people.person(command.user)
-    if who.standing != "member" or asked.interrupt.channel != command.channel and objection(who, asked):
+    if who.standing != "member" or (asked.interrupt.channel != command.channel and objection(who, asked)):
         return _shown([section("You can ask that in the channel of the card, or if you may decide it.")])
     head = await bot.office.store.head(asked.interrupt.run_id)
     explanation = bot.office.explain(head, asked.interrupt) if head else None

@@ -80,7 +80,8 @@ def is_relevant(body: JsonObject) -> bool:
     """Whether a message event can concern us at all; most of a channel does not."""
     event = body["event"]
     if event.get("subtype") == "message_deleted":
-        return bool((event.get("previous_message") or {}).get("bot_id"))
+        before: JsonObject = event.get("previous_message") or {}
+        return bool(before.get("bot_id"))
     if event.get("subtype") not in _ORDINARY:
         return False
     return event.get("channel_type") == "im" or bool(event.get("thread_ts"))

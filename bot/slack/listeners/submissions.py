@@ -27,9 +27,9 @@ class Sent:
         self.inputs: list[str] = [block["block_id"] for block in view["blocks"] if block["type"] == "input"]
 
     def value(self, block: str) -> str:
-        held = self.state.get(block, {}).get(names.VALUE, {})
-        picked = (held.get("selected_option") or {}).get("value")
-        return str(picked or held.get("value") or "")
+        held: JsonObject = self.state.get(block, {}).get(names.VALUE, {})
+        picked: JsonObject = held.get("selected_option") or {}
+        return str(picked.get("value") or held.get("value") or "")
 
     @property
     def reason(self) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from bot.domain.canonical import JsonObject
 from bot.domain.interrupt import Asked, Interrupt, Option
 from bot.domain.literal import hides_something, shortened, visible
-from bot.domain.tool import Impact, ToolResult
+from bot.domain.tool import Impact
 from bot.slack.address import Shown, shown
 from bot.slack.views import names
 from bot.slack.views.arguments import DETAIL, brief, fits
-from bot.slack.views.outcome import ending
+from bot.slack.views.outcome import After, ending, settled_at
 from bot.slack.views.people import deciders
 from bot.slack.views.text import (
     Block,
@@ -56,12 +56,8 @@ class Card:
     """Everything a card is rendered from."""
 
     asked: Asked
-    #: What came of the call, once it ran.
-    result: ToolResult | None = None
-    #: How many other questions of the run are open.
-    left: int = 0
-    #: The run is over.
-    over: bool = False
+    #: What is known once it is settled.
+    after: After = After()
     #: Others read along in this channel: arguments are shown only to those who may decide.
     shared: bool = False
     #: Grows with every update, so that Slack forgets what was picked in the version before.
@@ -79,7 +75,7 @@ def card(it: Card) -> JsonObject:
     if is_open:
         blocks += [*_said(interrupt), *_buttons(it), _terms(it)]
     else:
-        blocks += [*ending(it.asked, it.result, left=it.left, over=it.over, shared=it.shared), _trace(it)]
+        blocks += [*ending(it.asked, it.after), _trace(it)]
     return {"text": f"{title} ({interrupt.id}), asked by {person(interrupt.requester)}", "blocks": blocks}
 
 
@@ -170,8 +166,8 @@ def _said(interrupt: Interrupt) -> list[Block]:
 
 
 def _has_hidden_characters(interrupt: Interrupt) -> bool:
-    values = [value for value in (interrupt.planned.args if interrupt.planned else {}).values()]
-    return any(hides_something(value_of) for value_of in map(_raw, values))
+    args = interrupt.planned.args if interrupt.planned else {}
+    return any(hides_something(_raw(value)) for value in args.values())
 
 
 def _raw(value: object) -> str:
@@ -282,4 +278,6 @@ def _terms(it: Card) -> Block:
 
 
 def _trace(it: Card) -> Block:
-    return note(f"{person(it.asked.interrupt.requester)} asked · {it.asked.interrupt.id}")
+    outcome = it.asked.outcome
+    ended = f" · settled {when(settled_at(outcome))}" if outcome else ""
+    return note(f"{person(it.asked.interrupt.requester)} asked{ended} · {it.asked.interrupt.id}")

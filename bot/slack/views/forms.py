@@ -149,7 +149,7 @@ def _number(field: Field) -> JsonObject:
 
 
 def _yes_no(field: Field) -> JsonObject:
-    options = [_option("Yes", True), _option("No", False)]
+    options = [_option("Yes", value=True), _option("No", value=False)]
     element: JsonObject = {"type": "radio_buttons", "options": options}
     if isinstance(field.initial, bool):
         element["initial_option"] = options[0] if field.initial else options[1]
@@ -163,7 +163,7 @@ def _date(field: Field) -> JsonObject:
 
 
 def _choice(field: Field) -> JsonObject:
-    options = [_option(str(value), place) for place, value in enumerate(_choices(field.schema))]
+    options = [_option(str(value), value=place) for place, value in enumerate(_choices(field.schema))]
     element: JsonObject = {"type": "static_select", "options": options}
     if field.initial in _choices(field.schema):
         element["initial_option"] = options[_choices(field.schema).index(field.initial)]
@@ -172,17 +172,17 @@ def _choice(field: Field) -> JsonObject:
 
 def _several(field: Field) -> JsonObject:
     choices = _choices(field.schema["items"])
-    options = [_option(str(value), place) for place, value in enumerate(choices)]
+    options = [_option(str(value), value=place) for place, value in enumerate(choices)]
     element: JsonObject = {
         "type": "checkboxes" if len(options) <= 10 else "multi_static_select",
         "options": options,
     }
-    chosen = field.initial if isinstance(field.initial, list) else []
-    initial = [options[choices.index(value)] for value in chosen if value in choices]
+    chosen: Any = field.initial or ()
+    initial = [options[place] for place, value in enumerate(choices) if value in chosen]
     return element | {"initial_options": initial} if initial else element
 
 
-def _option(label: str, value: object) -> JsonObject:
+def _option(label: str, *, value: object) -> JsonObject:
     return {"text": plain(label, 75), "value": json.dumps(value)}
 
 
@@ -221,7 +221,7 @@ def filled(fields: Sequence[Field], state: JsonObject) -> dict[str, Any]:
     return values
 
 
-def _read(field: Field, held: JsonObject) -> Any:
+def _read(field: Field, held: JsonObject) -> Any:  # noqa: PLR0911 - a table
     match _kind(field.schema):
         case "text":
             return _read_text(field, held.get("value"))
@@ -235,15 +235,15 @@ def _read(field: Field, held: JsonObject) -> Any:
             place = _picked(held.get("selected_option"))
             return None if place is None else _choices(field.schema)[place]
         case "choices":
-            places = [_picked(option) for option in held.get("selected_options") or []]
-            return [_choices(field.schema["items"])[place] for place in places]
+            picked: list[JsonObject] = held.get("selected_options") or []
+            return [_choices(field.schema["items"])[_picked(option)] for option in picked]
         case _:
             return _read_json(held.get("value"))
 
 
 def _read_text(field: Field, typed: str | None) -> str | None:
     # An emptied field that must be there is an empty text; one that need not be there is gone.
-    return typed if typed else ("" if field.required and field.name else None)
+    return typed or ("" if field.required and field.name else None)
 
 
 def _read_number(field: Field, typed: str | None) -> int | float | None:

@@ -11,6 +11,7 @@ from bot.domain.literal import shortened, visible
 from bot.domain.run import Head
 from bot.slack.address import address_of
 from bot.slack.views import names
+from bot.slack.views.outcome import settled_at
 from bot.slack.views.text import Block, button, escaped, header, line, note, person, plain, section, when
 
 _MOST = 10
@@ -82,8 +83,7 @@ def _decision(asked: Asked) -> Block:
     assert outcome is not None
     tool = f"`{escaped(asked.interrupt.planned.tool).replace('`', '')}` " if asked.interrupt.planned else ""
     by = f" by {person(outcome.decision.by)}" if isinstance(outcome, Decided) else ""
-    moment = outcome.decision.at if isinstance(outcome, Decided) else outcome.at
-    return note(f"{tool}{asked.interrupt.id} {describe(outcome)}{by} · {when(moment)}")
+    return note(f"{tool}{asked.interrupt.id} {describe(outcome)}{by} · {when(settled_at(outcome))}")
 
 
 def grant_block(grant: Grant) -> Block:

@@ -1,5 +1,8 @@
 """How a card ends: who decided what and when, what was changed, and the receipt."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import (
     Approve,
@@ -9,6 +12,7 @@ from bot.domain.decision import (
     Decision,
     Edit,
     Expired,
+    Outcome,
     Reject,
     Respond,
     Withdrawn,
@@ -17,41 +21,54 @@ from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.literal import shortened, visible
 from bot.domain.tool import ToolResult
 from bot.slack.views.arguments import changed
-from bot.slack.views.people import at, who
+from bot.slack.views.people import who
 from bot.slack.views.text import Block, literal, note, rich, value_text, words
 
 _RESULT = 800
 
 
-def ending(asked: Asked, result: ToolResult | None, *, left: int, over: bool, shared: bool) -> list[Block]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class After:
+    """What is known of the time after the decision."""
+
+    #: What came of the call, once it ran.
+    result: ToolResult | None = None
+    #: How many other questions of the run are open.
+    left: int = 0
+    #: The run is over.
+    over: bool = False
+    #: Others read along: arguments and results are not shown.
+    shared: bool = False
+
+
+def ending(asked: Asked, after: After) -> list[Block]:
     """Return what stands where the buttons were."""
     outcome = asked.outcome
     match outcome:
         case None:
             return []
-        case Decided(decision=decision):
-            said = _decided(asked.interrupt, outcome)
+        case Decided():
+            interrupt = asked.interrupt
             return [
-                *said,
-                *_change(asked.interrupt, outcome, shared=shared),
-                *_after(asked, decision, result, left, over, shared),
+                *_decided(interrupt, outcome),
+                *_change(interrupt, outcome, after),
+                *_later(asked, outcome, after),
             ]
-        case Expired(at=moment):
-            return [rich(words("⌛ Expired "), at(moment), words(", not run."))]
-        case Withdrawn(replaced_by=None, why=why, at=moment):
-            return [rich(words("∅ Not needed any more since "), at(moment), words(f": {visible(why)}."))]
-        case Withdrawn(by=by, why=why):
-            if by is None:
-                return [rich(words(f"⟳ {visible(why)} Asking again below."))]
+        case Expired():
             return [
-                rich(
-                    words("✎ "),
-                    words("Edited", bold=True),
-                    words(" by "),
-                    who(by),
-                    words("; asking again below."),
-                )
+                rich(words("⌛ "), words("Expired", bold=True), words(", not run: nobody decided in time."))
             ]
+        case Withdrawn(replaced_by=None, why=why):
+            return [rich(words(f"∅ Not needed any more: {visible(why)}."))]
+        case Withdrawn(by=None, why=why):
+            return [rich(words(f"⟳ {visible(why)} Asking again below."))]
+        case Withdrawn(by=by):
+            edited = words("Edited", bold=True)
+            return [rich(words("✎ "), edited, words(" by "), who(str(by)), words("; asking again below."))]
+
+
+def settled_at(outcome: Outcome) -> datetime:
+    return outcome.decision.at if isinstance(outcome, Decided) else outcome.at
 
 
 def _decided(interrupt: Interrupt, outcome: Decided) -> list[Block]:
@@ -60,13 +77,12 @@ def _decided(interrupt: Interrupt, outcome: Decided) -> list[Block]:
     pieces = [words(f"{mark} "), words(what, bold=True), words(" by "), who(decision.by)]
     for other in outcome.others:
         pieces += [words(" with "), who(other)]
-    pieces += [words(", "), at(decision.at)]
     if extra := _extra(interrupt, decision):
         pieces.append(words(f": {extra}"))
     return [rich(*pieces)]
 
 
-def _verb(decision: Decision) -> tuple[str, str]:
+def _verb(decision: Decision) -> tuple[str, str]:  # noqa: PLR0911 - a table
     match decision.answer:
         case Approve(remember=None):
             return "✔", "Approved"
@@ -101,8 +117,8 @@ def _quoted(reason: str) -> str:
     return f"“{shortened(visible(reason), 600)}”" if reason.strip() else ""
 
 
-def _change(interrupt: Interrupt, outcome: Decided, *, shared: bool) -> list[Block]:
-    if outcome.planned is None or interrupt.planned is None or shared:
+def _change(interrupt: Interrupt, outcome: Decided, after: After) -> list[Block]:
+    if outcome.planned is None or interrupt.planned is None or after.shared:
         return []
     lines = changed(interrupt.planned, outcome.planned)
     blocks = [literal("\n".join(lines))] if lines else []
@@ -111,18 +127,14 @@ def _change(interrupt: Interrupt, outcome: Decided, *, shared: bool) -> list[Blo
     return blocks
 
 
-def _after(
-    asked: Asked, decision: Decision, result: ToolResult | None, left: int, over: bool, shared: bool
-) -> list[Block]:
-    if isinstance(decision.answer, Reject | Cancel):
-        return _still_open(left)
-    if result is not None:
-        return _receipt(asked, result, shared=shared)
-    if asked.interrupt.call_id is None or over:
-        return _still_open(left)
-    return _still_open(left) or [
-        rich(words("⏳ Running now …" if asked.interrupt.kind != "input" else "⏳ Going on …"))
-    ]
+def _later(asked: Asked, outcome: Decided, after: After) -> list[Block]:
+    if isinstance(outcome.decision.answer, Reject | Cancel):
+        return _still_open(after.left)
+    if after.result is not None:
+        return _receipt(asked, after.result, shared=after.shared)
+    if after.left or after.over or asked.interrupt.call_id is None:
+        return _still_open(after.left)
+    return [rich(words("⏳ Going on …" if asked.interrupt.kind == "input" else "⏳ Running now …"))]
 
 
 def _still_open(left: int) -> list[Block]:

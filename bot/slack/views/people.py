@@ -1,6 +1,4 @@
-"""Names of people, groups and times inside rich text and in lines of our own. Pure."""
-
-from datetime import datetime
+"""Names of people and groups inside rich text and in lines of our own. Pure."""
 
 from bot.domain.canonical import JsonObject
 from bot.domain.ids import UserId
@@ -11,15 +9,6 @@ from bot.slack.views.text import escaped, group, person
 
 def who(user: str) -> JsonObject:
     return {"type": "user", "user_id": user}
-
-
-def at(moment: datetime) -> JsonObject:
-    return {
-        "type": "date",
-        "timestamp": int(moment.timestamp()),
-        "format": "{date_short_pretty} at {time}",
-        "fallback": f"{moment:%Y-%m-%d %H:%M} UTC",
-    }
 
 
 def deciders(asked: Asked) -> str:
