@@ -2,9 +2,9 @@
 
 from datetime import time, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.domain.errors import ConfigError
@@ -22,7 +22,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ASKFIRST_", env_file=".env", extra="ignore", frozen=True)
 
     #: Where runs, interrupts and the audit log are kept: a SQLite file, or postgresql://… for several replicas.
-    database: str = ".askfirst/askfirst.db"
+    database: Annotated[str, BeforeValidator(str)] = ".askfirst/askfirst.db"
     #: Policy files, or directories of them; the packaged default policy if none is there.
     policies: Path = Path("policies")
     #: Where agents work: relative paths and commands start here.
