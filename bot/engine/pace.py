@@ -2,7 +2,7 @@
 
 #: Seconds a timer may take on average, rests included: 1,000 of them stay within a second.
 BUDGET = 0.0008
-MOST = 32
+MOST = 16
 
 
 class Pace:

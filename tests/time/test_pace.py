@@ -28,7 +28,7 @@ def swept(pace: Pace, *, commit: float, each: float, timers: int = 1000) -> tupl
     [
         pytest.param(0.0002, 2, id="a quick disk"),
         pytest.param(0.004, 16, id="a slow one"),
-        pytest.param(0.010, MOST, id="a very slow one"),
+        pytest.param(0.009, MOST, id="a very slow one"),
     ],
 )
 def test_a_thousand_stay_within_a_second_in_transactions_as_small_as_the_disk_allows(
