@@ -1,5 +1,7 @@
 """The only place that knows who is who: fits adapters to the engine's ports and opens what must be closed."""
 
+import logging
+import os
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -19,7 +21,7 @@ from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.live_policies import LivePolicies
-from bot.engine.ports import Front, Model, People
+from bot.engine.ports import Clock, Front, Model, People
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
 from bot.engine.tasks import beside
@@ -27,14 +29,38 @@ from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
 from bot.policy.explain import Explanation, explain
 from bot.policy.shell import Proof, prove
+from bot.scheduler.jobs import Waking, keeping_time
+from bot.scheduler.timer import Alarm
 from bot.settings import Settings
+from bot.slack.app import build_app
+from bot.slack.bot import Bot
+from bot.slack.errands import Errands
+from bot.slack.front import SlackFront
+from bot.slack.http import serving
+from bot.slack.people import Channels, SlackPeople
+from bot.slack.poster import Poster
+from bot.slack.render import Renderer
+from bot.slack.routes import Routes
+from bot.slack.socket import Sockets
+from bot.slack.tokens import slack_tokens
+from bot.slack.web import Identity, open_web
 from bot.storage.sqlite import open_sqlite
 from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
+from bot.tools.builtin.http import HttpSettings
+from bot.tools.builtin.messages import Messenger
+from bot.tools.mcp.config import McpConfig
+from bot.tools.mcp.config import load as load_mcp
+from bot.tools.mcp.servers import McpServers
+from bot.tools.plugins import plugin_tools
 from bot.tools.process.sandbox import find_sandbox
+from bot.tools.redact import Redactor
 from bot.tools.registry import Registry
+from bot.tools.tool import AnyTool
+
+logger = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
@@ -78,6 +104,7 @@ class Engine:
     judge: Judge
     worker: WorkerId
     settings: Settings
+    alarm: Alarm
 
     def explain(self, head: Head, interrupt: Interrupt) -> Explanation | None:
         """Every rule that was looked at for the planned call, as the policy is now."""
@@ -136,43 +163,85 @@ def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
 
 
 @asynccontextmanager
+async def open_toolbox(
+    settings: Settings, clock: Clock, messenger: Messenger | None = None, more: Sequence[AnyTool] = ()
+) -> AsyncGenerator[Registry]:
+    """Every tool: our own, those of installed packages, and those of MCP servers, behind one gate.
+
+    Raises:
+        ConfigError: the sandbox, a credential or `.mcp.json` cannot be used; says what to do.
+    """
+    state = Path(settings.database).parent if "://" not in settings.database else Path(".askfirst")
+    hidden = [".env", str(state), *map(str, policy_paths(settings))]
+    sandbox = await find_sandbox(settings.sandbox, hidden=hidden)
+    if sandbox.warning:
+        logger.warning("commands are %s", sandbox.warning)
+    http = HttpSettings(credentials=settings.credentials, private_hosts=frozenset(settings.private_hosts))
+    tools = builtin_tools(
+        clock=clock,
+        execute=ExecuteSettings(sandbox=sandbox, prove=_prover),
+        http=http,
+        messenger=messenger,
+        staging_directory=str(settings.staging_dir) if settings.staging_dir else None,
+    )
+    config = (
+        load_mcp(settings.mcp_config, os.environ) if settings.mcp_config.exists() else McpConfig(servers={})
+    )
+    own = [key.get_secret_value() for key in (settings.anthropic_api_key,) if key]
+    redactor = Redactor([*own, *http.secrets, *config.secrets])
+    async with McpServers(config, known=state / "mcp.json").running() as servers:
+        yield Registry((*tools, *plugin_tools(), *more), sources=[servers], redactor=redactor)
+
+
+@asynccontextmanager
 async def open_engine(
-    settings: Settings, front: Front, *, people: People | None = None
+    settings: Settings,
+    front: Front,
+    *,
+    people: People | None = None,
+    messenger: Messenger | None = None,
+    model: Model | None = None,
+    tools: Sequence[AnyTool] = (),
+    clock: Clock = utc_now,
 ) -> AsyncGenerator[Engine]:
     """Everything, running. At the end runs are let go of in good order, for another process to take.
+
+    `model` stands in for the one of the settings; `tools` join the built-in ones.
 
     Raises:
         ConfigError: a setting, a policy or the database cannot be used; says what to do.
     """
     policies = LivePolicies(policy_paths(settings))
     worker = this_worker(secrets.randbits(30))
-    execute = ExecuteSettings(sandbox=await find_sandbox(settings.sandbox), prove=_prover)
-    toolbox = Registry(builtin_tools(clock=utc_now, execute=execute))
     async with AsyncExitStack() as stack:
+        toolbox = await stack.enter_async_context(open_toolbox(settings, clock, messenger, tools))
         store = await stack.enter_async_context(open_store(settings))
-        model = await stack.enter_async_context(open_model(settings))
-        judge = Judge(
-            toolbox=toolbox, policies=policies, store=store, clock=utc_now, people=people or Alone()
-        )
+        model = model or await stack.enter_async_context(open_model(settings))
+        judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=people or Alone())
+        waking = Waking(front)
         world = World(
             store=store,
             model=model,
             toolbox=toolbox,
             judge=judge,
-            front=front,
-            clock=utc_now,
+            front=waking,
+            clock=clock,
             worker=worker,
             assessor=Assessor(
                 model if isinstance(model, AnthropicModel) else None, settings.scope_model or settings.model
             ),
             drift_tolerance=settings.drift_tolerance,
+            time=settings.time_rules,
         )
-        stack.push_async_callback(lambda: store.forget_worker(worker, utc_now()))
+        stack.push_async_callback(lambda: store.forget_worker(worker, clock()))
         supervisor = await stack.enter_async_context(Supervisor(world).running())
-        await stack.enter_async_context(beside(policies.watch(store, utc_now)))
-        approvals = Approvals(store, toolbox, judge, utc_now, worker=worker)
+        await stack.enter_async_context(beside(policies.watch(store, clock)))
+        approvals = Approvals(store, toolbox, judge, clock, worker=worker, rules=world.time)
+        runner = Runner(world, supervisor, approvals, RandomIds())
+        alarm = await stack.enter_async_context(keeping_time(runner, store, clock, settings.chores, waking))
         yield Engine(
-            runner=Runner(world, supervisor, approvals, RandomIds()),
+            runner=runner,
+            alarm=alarm,
             supervisor=supervisor,
             store=store,
             policies=policies,
@@ -181,3 +250,75 @@ async def open_engine(
             worker=worker,
             settings=settings,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackBot:
+    """A running bot."""
+
+    engine: Engine
+    me: Identity
+    #: Where Slack is to post to, in HTTP mode.
+    address: str = ""
+    sockets: Sockets | None = None
+
+
+@asynccontextmanager
+async def open_slack(
+    settings: Settings,
+    *,
+    model: Model | None = None,
+    tools: Sequence[AnyTool] = (),
+    clock: Clock = utc_now,
+) -> AsyncGenerator[SlackBot]:
+    """The engine with Slack as its front, connected and caught up.
+
+    Raises:
+        ConfigError: a token, a setting or the database cannot be used; says what to do.
+    """
+    try:
+        async with _slack(settings, model=model, tools=tools, clock=clock) as bot:
+            yield bot
+    except BaseExceptionGroup as group:
+        # Task groups wrap whatever comes out of their block; people and callers want the error itself.
+        raise _alone(group) from None
+
+
+def _alone(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    if len(group.exceptions) != 1:
+        return group
+    (error,) = group.exceptions
+    return _alone(error) if isinstance(error, BaseExceptionGroup) else error  # pyright: ignore[reportUnknownArgumentType]
+
+
+@asynccontextmanager
+async def _slack(
+    settings: Settings, *, model: Model | None, tools: Sequence[AnyTool], clock: Clock
+) -> AsyncGenerator[SlackBot]:
+    tokens = slack_tokens(settings)
+    async with AsyncExitStack() as stack:
+        web = await stack.enter_async_context(open_web(tokens.bot, settings.slack_api_url))
+        me = await web.identity()
+        errands = await stack.enter_async_context(Errands().running())
+        people, front = SlackPeople(web, me.team), SlackFront(web, errands)
+        engine = await stack.enter_async_context(
+            open_engine(settings, front, people=people, model=model, tools=tools, clock=clock)
+        )
+        front.records = engine.store
+        renderer = Renderer(engine.store, Channels(web), front.finish)
+        poster = Poster(engine.store, web, renderer, worker=engine.worker, clock=clock)
+        engine.store.posted = poster.poke
+        await stack.enter_async_context(poster.running())
+        bot = Bot(office=engine, web=web, people=people, me=me, clock=clock, errands=errands)
+        routes = Routes(bot)
+        app = build_app(routes, me, web.client, signing_secret=tokens.secret)
+        await routes.catch_up()
+        await engine.supervisor.recover()
+        if tokens.secret:
+            address = await stack.enter_async_context(
+                serving(app, tokens.secret, settings.slack_host, settings.slack_port)
+            )
+            yield SlackBot(engine=engine, me=me, address=address)
+        else:
+            sockets = await stack.enter_async_context(Sockets(app, tokens.app).running())
+            yield SlackBot(engine=engine, me=me, sockets=sockets)

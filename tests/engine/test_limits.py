@@ -391,7 +391,7 @@ async def test_an_answer_in_the_very_moment_the_question_appears_is_not_lost(tmp
             if isinstance(event, InterruptsOpened):
                 await bench.runner.decide(event.interrupts[0].id, Approve(), ANN)
 
-        bench.front.show = eager  # pyright: ignore[reportAttributeAccessIssue]
+        bench.front.show = eager
         run = await bench.ask()
         assert (await bench.head(run)).state == "done"
         assert marks(target) == ["x"]
