@@ -92,7 +92,7 @@ class Live:
 
     # What happens ---------------------------------------------------------------------------------------
 
-    async def _take(self, event: LiveEvent) -> bool:
+    async def _take(self, event: LiveEvent) -> bool:  # noqa: C901 - a table
         """Take notice of an event; False if there is nothing more to show for now."""
         match event:
             case TextDelta(text=text):

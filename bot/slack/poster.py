@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 #: How often to look for what other processes left to be shown.
 POLL_SECONDS = 1.0
-AT_ONCE = 16
+AT_ONCE = 8
 #: One decision changes a card several times: decided, started, finished.
 GATHER_SECONDS = 0.008
 _LONGEST_WAIT = timedelta(minutes=5)
