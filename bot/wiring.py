@@ -1,32 +1,33 @@
 """The only place that knows who is who: fits adapters to the engine's ports and opens what must be closed."""
 
+import logging
+import os
 import secrets
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
+from bot.domain.errors import ConfigError
 from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
 from bot.domain.interrupt import Interrupt
 from bot.domain.person import Person
-from bot.domain.run import AgentSpec, Breakpoint, Head
+from bot.domain.run import AgentSpec, Head
 from bot.domain.tool import ToolCall
-from bot.domain.verdict import Verdict
 from bot.engine.approvals import Approvals
+from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
+from bot.engine.live_policies import LivePolicies
 from bot.engine.ports import Clock, Front, Model, People
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
+from bot.engine.tasks import beside
 from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
-from bot.policy.context import Context
-from bot.policy.evaluate import decide, limits_touched
 from bot.policy.explain import Explanation, explain
-from bot.policy.files import PolicySet, load, reload
-from bot.policy.model import LimitUse, Policy
 from bot.policy.shell import Proof, prove
 from bot.settings import Settings
 from bot.slack.app import build_app
@@ -42,13 +43,22 @@ from bot.slack.socket import Sockets
 from bot.slack.tokens import slack_tokens
 from bot.slack.web import Identity, open_web
 from bot.storage.sqlite import open_sqlite
-from bot.storage.store import SqlStore
+from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
+from bot.tools.builtin.http import HttpSettings
+from bot.tools.builtin.messages import Messenger
+from bot.tools.mcp.config import McpConfig
+from bot.tools.mcp.config import load as load_mcp
+from bot.tools.mcp.servers import McpServers
+from bot.tools.plugins import plugin_tools
 from bot.tools.process.sandbox import find_sandbox
+from bot.tools.redact import Redactor
 from bot.tools.registry import Registry
 from bot.tools.tool import AnyTool
+
+logger = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
@@ -65,58 +75,11 @@ class RandomIds:
         return ThreadId(readable(secrets.randbits(50), 10))
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """One channel's policy, as the engine sees it."""
-
-    policy: Policy
-
-    @property
-    def version(self) -> str:
-        return self.policy.version
-
-    @property
-    def breakpoints(self) -> tuple[Breakpoint, ...]:
-        return self.policy.breakpoints
-
-    def decide(self, call: ToolCall, context: Context) -> Verdict:
-        return decide(self.policy, call, context)
-
-    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
-        return limits_touched(self.policy, call, context)
-
-
 class Alone:
     """People of a terminal: whoever sits there is who they are to the operating system."""
 
     async def person(self, user: UserId) -> Person:
         return Person(id=user)
-
-
-class LivePolicies:
-    """The policies in force. A changed file replaces them as a whole, or not at all."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = tuple(paths)
-        self._current = load(*self._paths)
-
-    @property
-    def current(self) -> PolicySet:
-        return self._current
-
-    def for_channel(self, channel: str) -> InForce:
-        return InForce(self._current.for_channel(channel))
-
-    def refresh(self) -> bool:
-        """Take over changed files; return whether anything changed.
-
-        Raises:
-            PolicyProblems: the new files are broken; the last good ones stay in force.
-        """
-        newest = reload(self._current, *self._paths)
-        changed = newest is not self._current
-        self._current = newest
-        return changed
 
 
 def policy_paths(settings: Settings) -> tuple[Path, ...]:
@@ -181,8 +144,50 @@ async def open_model(settings: Settings) -> AsyncGenerator[Model]:
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
     """Only the database, for commands that look and do not drive."""
-    async with open_sqlite(settings.database) as database:
+    async with _open_database(settings.database) as database:
         yield SqlStore(database, is_gone)
+
+
+def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
+    if not where.startswith(("postgres://", "postgresql://")):
+        return open_sqlite(Path(where))
+    try:
+        # Only replicas need it, so only they need to have installed it.
+        from bot.storage.postgres import open_postgres  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs a driver: pip install 'askfirst[postgres]'") from error
+    return open_postgres(where)
+
+
+@asynccontextmanager
+async def open_toolbox(
+    settings: Settings, clock: Clock, messenger: Messenger | None = None, more: Sequence[AnyTool] = ()
+) -> AsyncGenerator[Registry]:
+    """Every tool: our own, those of installed packages, and those of MCP servers, behind one gate.
+
+    Raises:
+        ConfigError: the sandbox, a credential or `.mcp.json` cannot be used; says what to do.
+    """
+    state = Path(settings.database).parent if "://" not in settings.database else Path(".askfirst")
+    hidden = [".env", str(state), *map(str, policy_paths(settings))]
+    sandbox = await find_sandbox(settings.sandbox, hidden=hidden)
+    if sandbox.warning:
+        logger.warning("commands are %s", sandbox.warning)
+    http = HttpSettings(credentials=settings.credentials, private_hosts=frozenset(settings.private_hosts))
+    tools = builtin_tools(
+        clock=clock,
+        execute=ExecuteSettings(sandbox=sandbox, prove=_prover),
+        http=http,
+        messenger=messenger,
+        staging_directory=str(settings.staging_dir) if settings.staging_dir else None,
+    )
+    config = (
+        load_mcp(settings.mcp_config, os.environ) if settings.mcp_config.exists() else McpConfig(servers={})
+    )
+    own = [key.get_secret_value() for key in (settings.anthropic_api_key,) if key]
+    redactor = Redactor([*own, *http.secrets, *config.secrets])
+    async with McpServers(config, known=state / "mcp.json").running() as servers:
+        yield Registry((*tools, *plugin_tools(), *more), sources=[servers], redactor=redactor)
 
 
 @asynccontextmanager
@@ -191,6 +196,7 @@ async def open_engine(
     front: Front,
     *,
     people: People | None = None,
+    messenger: Messenger | None = None,
     model: Model | None = None,
     tools: Sequence[AnyTool] = (),
     clock: Clock = utc_now,
@@ -204,9 +210,8 @@ async def open_engine(
     """
     policies = LivePolicies(policy_paths(settings))
     worker = this_worker(secrets.randbits(30))
-    execute = ExecuteSettings(sandbox=await find_sandbox(settings.sandbox), prove=_prover)
-    toolbox = Registry([*builtin_tools(clock=clock, execute=execute), *tools])
     async with AsyncExitStack() as stack:
+        toolbox = await stack.enter_async_context(open_toolbox(settings, clock, messenger, tools))
         store = await stack.enter_async_context(open_store(settings))
         model = model or await stack.enter_async_context(open_model(settings))
         judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=people or Alone())
@@ -218,11 +223,16 @@ async def open_engine(
             front=front,
             clock=clock,
             worker=worker,
+            assessor=Assessor(
+                model if isinstance(model, AnthropicModel) else None, settings.scope_model or settings.model
+            ),
             drift_tolerance=settings.drift_tolerance,
+            time=settings.time_rules,
         )
         stack.push_async_callback(lambda: store.forget_worker(worker, clock()))
         supervisor = await stack.enter_async_context(Supervisor(world).running())
-        approvals = Approvals(store, toolbox, judge, clock, worker=worker)
+        await stack.enter_async_context(beside(policies.watch(store, clock)))
+        approvals = Approvals(store, toolbox, judge, clock, worker=worker, rules=world.time)
         yield Engine(
             runner=Runner(world, supervisor, approvals, RandomIds()),
             supervisor=supervisor,

@@ -6,17 +6,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from bot.cli import Commands
 from bot.domain.audit import GENESIS, chained
 from bot.settings import load_settings
 from bot.storage.store import SqlStore
 from bot.wiring import open_store
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "audit", help="verify or export the record of everything that was decided and done"
     )
-    parser.add_argument("--database", type=Path, help="where it is kept (default: .askfirst/askfirst.db)")
+    parser.add_argument("--database", help="where it is kept (default: .askfirst/askfirst.db)")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = actions.add_parser("verify", help="check the hash chain from the first record to the last")
     check.add_argument(

@@ -5,6 +5,7 @@ import math
 from datetime import datetime
 
 from bot.cli.paint import Paint
+from bot.domain.canonical import JsonObject
 from bot.domain.decision import Decided, Expired, Withdrawn, describe
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.literal import shortened, visible
@@ -102,13 +103,21 @@ def _value(value: object) -> str:
     return shortened(visible(text).replace("\n", "⏎"), _LONGEST)
 
 
-def _subject(subject: dict[str, object]) -> list[str]:
+def _subject(subject: JsonObject) -> list[str]:
     lines: list[str] = []
+    for label, key in (("understood", "understood"), ("touches", "touches"), ("assuming", "assumptions")):
+        if subject.get(key):
+            value = subject[key]
+            shown = value if isinstance(value, str) else ", ".join(map(str, value))
+            lines.append(f"   {label:<10} {shortened(visible(shown), 300)}")
+    lines += [
+        f"   question   {visible(field['question'])}  [{field['default']}]"
+        for field in subject.get("fields", [])
+    ]
     if subject.get("text"):
         text = shortened(visible(str(subject["text"])), _LONGEST)
         lines += ["   draft", *(f"     {line}" for line in text.splitlines())]
-    calls = subject.get("calls")
-    for call in calls if isinstance(calls, list) else []:
+    for call in subject.get("calls", []):
         lines.append(f"   call       {call['id']}  {visible(str(call['tool']))}  {_value(call['args'])}")
     return lines
 

@@ -4,8 +4,9 @@ import argparse
 import getpass
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from bot.cli import paint
+from bot.cli import Commands, paint
 from bot.cli.answering import Desk, Later
 from bot.cli.demo import fill_scratch
 from bot.cli.keyboard import Keyboard
@@ -29,7 +30,7 @@ _HELP = """\
    /quit leave; open questions stay open and are asked again next time"""
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "chat",
         help="talk to the agent in the terminal",
@@ -39,14 +40,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--demo", action="store_true", help="work in a scratch folder with files to play with"
     )
     parser.add_argument("--dir", type=Path, dest="workdir", help="where the agent works (default: here)")
-    parser.add_argument("--database", type=Path, help="where to keep runs (default: .askfirst/askfirst.db)")
+    parser.add_argument("--database", help="where to keep runs (default: .askfirst/askfirst.db)")
     parser.add_argument("--thread", default="terminal", help="name of the conversation (default: terminal)")
     parser.add_argument("--step", action="store_true", help="stop before and after every step, for debugging")
     parser.set_defaults(run=run)
 
 
 async def run(options: argparse.Namespace) -> int:
-    given = {"workdir": options.workdir, "database": options.database}
+    given: dict[str, Any] = {"workdir": options.workdir, "database": options.database}
     if options.demo:
         given = _demo(given)
     settings = load_settings(**given)
@@ -63,14 +64,17 @@ async def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _demo(given: dict[str, Path | None]) -> dict[str, Path | None]:
+def _demo(given: dict[str, Any]) -> dict[str, Any]:
     """A folder that outlives the process, so that a question can be answered after a restart."""
     folder = Path(tempfile.gettempdir()) / f"askfirst-demo-{getpass.getuser()}"
     scratch = folder / "files"
     if not scratch.exists():
         fill_scratch(scratch)
     print(f"Demo files are in {scratch} (remove {folder} to start afresh).")
-    return {"workdir": given["workdir"] or scratch, "database": given["database"] or folder / "askfirst.db"}
+    return {
+        "workdir": given["workdir"] or scratch,
+        "database": given["database"] or str(folder / "askfirst.db"),
+    }
 
 
 class Chat:

@@ -6,12 +6,19 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from bot.cli import audit, chat, policy, run, runs
+from bot.cli import Commands, audit, chat, policy, run, runs
+from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
-_COMMANDS = (run, chat, runs, policy, audit)
+_COMMANDS: tuple[Callable[[Commands], None], ...] = (
+    run.add_parser,
+    chat.add_parser,
+    runs.add_parser,
+    lambda commands: policy.add_parser(commands, from_database),
+    audit.add_parser,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +51,6 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Settings come from the environment or .env; .env.example lists them.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_parser(commands)
+    for add in _COMMANDS:
+        add(commands)
     return parser

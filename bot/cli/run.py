@@ -5,11 +5,12 @@ import asyncio
 import signal
 from pathlib import Path
 
+from bot.cli import Commands
 from bot.settings import load_settings
 from bot.wiring import SlackBot, open_slack
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run the bot in Slack",

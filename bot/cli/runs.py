@@ -4,10 +4,9 @@ import argparse
 import getpass
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from bot.cli import paint
+from bot.cli import Commands, paint
 from bot.cli.answering import Desk, Later
 from bot.cli.keyboard import Keyboard
 from bot.cli.paint import Paint
@@ -26,9 +25,9 @@ from bot.storage.store import SqlStore
 from bot.wiring import Engine, open_engine, open_store
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Commands) -> None:
     parser = commands.add_parser("runs", help="list, show, resume, cancel and fork runs")
-    parser.add_argument("--database", type=Path, help="where runs are kept (default: .askfirst/askfirst.db)")
+    parser.add_argument("--database", help="where runs are kept (default: .askfirst/askfirst.db)")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_looking(actions)
     _add_answering(actions)
@@ -44,7 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     fork.set_defaults(run=fork_run)
 
 
-def _add_looking(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_looking(actions: Commands) -> None:
     everything = actions.add_parser("list", help="all runs, newest first")
     everything.add_argument(
         "--state", choices=["ready", "running", "waiting", *sorted(FINAL)], help="only these"
@@ -58,7 +57,7 @@ def _add_looking(actions: "argparse._SubParsersAction[argparse.ArgumentParser]")
     one.set_defaults(run=show)
 
 
-def _add_answering(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_answering(actions: Commands) -> None:
     parser = actions.add_parser(
         "resume",
         help="answer what a run asks and let it go on",
@@ -227,10 +226,12 @@ def _brief(head: Head) -> JsonObject:
 def _print_run(facts: JsonObject, colours: Paint) -> None:
     print(colours(f"Run {facts['run_id']} is {facts['state']}", "bold"))
     for name in ("next", "values", "metadata"):
-        value = facts[name]
+        value: JsonObject | list[Any] = facts[name]
         print(colours(name, "bold"))
-        rows = value.items() if isinstance(value, dict) else enumerate(value, 1)
-        for key, item in rows:
+        rows = (
+            value if isinstance(value, dict) else {str(number): item for number, item in enumerate(value, 1)}
+        )
+        for key, item in rows.items():
             print(f"  {key!s:<12} {visible(str(item))}")
     print(colours("transcript", "bold"))
     for entry in facts["transcript"]:

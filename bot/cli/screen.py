@@ -2,7 +2,7 @@
 
 import sys
 
-from bot.cli.paint import Paint
+from bot.cli.paint import How, Paint
 from bot.domain.ids import RunId
 from bot.domain.literal import shortened, visible
 from bot.domain.run import Thread
@@ -19,7 +19,7 @@ from bot.engine.ports import (
 )
 
 _SHOWN = 400
-_MARKS = {"ok": ("✔", "green"), "error": ("✖", "red")}
+_MARKS: dict[str, tuple[str, How]] = {"ok": ("✔", "green"), "error": ("✖", "red")}
 
 
 class Screen:

@@ -53,7 +53,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Respond:
-    data: Any
+    data: Any = None
     verb: Literal["respond"] = "respond"
 
 
@@ -100,6 +100,8 @@ class Expired:
 
     at: datetime
     on_timeout: OnTimeout
+    #: Somebody asked again while the run still waited: this question took its place.
+    replaced_by: InterruptId | None = None
     kind: Literal["expired"] = "expired"
 
 

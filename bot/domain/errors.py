@@ -10,7 +10,8 @@ BotError
 │   ├── AlreadyResumed
 │   ├── CheckpointNotFound
 │   ├── LostRace
-│   └── GrantSpent
+│   ├── GrantSpent
+│   └── IdTaken
 ├── Corrupt              a stored row does not decode; it was set aside
 └── Upstream             somebody else's service failed; trying again may help
     └── ModelUnavailable
@@ -87,6 +88,14 @@ class GrantSpent(Stale):
     def __init__(self, grant: str) -> None:
         self.grant = grant
         super().__init__(f"the remembered approval {grant} does not hold any more")
+
+
+class IdTaken(Stale):
+    """A new run drew the name of another one; it must draw again."""
+
+    def __init__(self, run: RunId) -> None:
+        self.run = run
+        super().__init__(f"there is already a run {run}")
 
 
 class Corrupt(BotError):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from bot.domain.canonical import JsonObject
@@ -49,6 +50,10 @@ class AgentSpec:
     environment: str = ""
     #: How long a waiting run can be resumed at most; no question outlives it.
     patience: timedelta = timedelta(hours=24)
+
+    def has(self, tool: str) -> bool:
+        """Whether this agent was given the tool."""
+        return self.tools is None or any(fnmatchcase(tool, pattern) for pattern in self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +104,9 @@ class Refusal:
     times: int
 
 
-#: model: the model is to be called · calls: the turn's calls are being settled · answer: the final text is
-#: under review · finish: nothing is left but to say so.
-Phase = Literal["model", "calls", "answer", "finish"]
+#: clarify: the scope is looked at before any work · model: the model is to be called · calls: the turn's calls
+#: are being settled · answer: the final text is under review · finish: nothing is left but to say so.
+Phase = Literal["clarify", "model", "calls", "answer", "finish"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +135,10 @@ class Head:
     usage: Usage = Usage()
     refusals: tuple[Refusal, ...] = ()
     scope: ScopeContract | None = None
+    #: Somebody wants to change the scope; it is asked about before the run goes on.
+    rescoping: bool = False
+    #: A clarification answered in somebody's own words, still to be read: the interrupt, and what they wrote.
+    in_own_words: tuple[InterruptId, str] | None = None
     #: The run and entry this one continues; its transcript is not copied.
     base: "Base | None" = None
     #: Why it ended, for people.

@@ -21,7 +21,7 @@ class ScopeContract:
 
     clauses: tuple[Clause, ...]
     #: Tools that may be used at all; None means any.
-    tools: tuple[str, ...] | None
+    tools: tuple[str, ...] | None = None
     confirmed_by: UserId
     confirmed_at: datetime
     expires_at: datetime

@@ -10,6 +10,7 @@ from bot.domain.ids import RunId
 from bot.engine.driver import Driver, Happening, Nudge, World
 from bot.engine.events import CancelAsked
 from bot.engine.ports import Checkpoint, RunEnded
+from bot.engine.tasks import task_group
 
 logger = logging.getLogger(__name__)
 
@@ -24,13 +25,15 @@ class Supervisor:
         self._world = world
         self._drivers: dict[RunId, Driver] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
+        #: Runs to be started again when their driver has left, with the checkpoint if they were claimed.
+        self._next: dict[RunId, Checkpoint | None] = {}
         self._group: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
 
     @asynccontextmanager
     async def running(self, *, beat_seconds: float = BEAT_SECONDS) -> AsyncGenerator["Supervisor"]:
         """Drive runs inside this block; at its end let go of them in good order."""
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             self._group = group
             await self._world.store.heartbeat(self._world.worker, self._world.clock())
             beat = group.create_task(self._beat(beat_seconds))
@@ -43,8 +46,13 @@ class Supervisor:
                     task.cancel()
 
     def start(self, run_id: RunId, checkpoint: Checkpoint | None = None) -> None:
-        """Drive a run that is ready, or that was just claimed; if it is driven here already, nudge it."""
+        """Drive a run that is ready, or that was just claimed; if it is driven here already, nudge it.
+
+        The driver may be past the point where a nudge helps: it has parked the run and is only about to leave.
+        Somebody may answer in that moment, so it is started once more as soon as the driver is gone.
+        """
         if run_id in self._tasks:
+            self._next[run_id] = checkpoint or self._next.get(run_id)
             self.nudge(run_id)
             return
         if self._group is None or self._stopping.is_set():
@@ -113,6 +121,8 @@ class Supervisor:
     def _forget(self, run_id: RunId) -> None:
         self._tasks.pop(run_id, None)
         self._drivers.pop(run_id, None)
+        if run_id in self._next:
+            self.start(run_id, self._next.pop(run_id))
 
     async def _beat(self, seconds: float) -> None:
         """Say that this worker lives, hear of cancelled runs, and take over from the dead."""
@@ -127,5 +137,6 @@ class Supervisor:
         world = self._world
         await world.store.heartbeat(world.worker, world.clock())
         for run_id, request in (await world.store.cancels(world.worker)).items():
-            self.tell(run_id, CancelAsked(by=request.by, reason=request.reason))
+            if request.what == "cancel":
+                self.tell(run_id, CancelAsked(by=request.by, reason=request.reason))
         await self.recover()

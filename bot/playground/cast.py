@@ -41,6 +41,9 @@ def populate(world: World) -> None:
         Channel(id=ARCHIVED, name="old-project", members=set(_STAFF), is_archived=True),
     ):
         world.channels[channel.id] = channel
+    for user in _USERS:
+        if not (user.is_bot or user.deleted or user.is_stranger):
+            world.direct_message(user.id)
     world.usergroups[ONCALL] = Usergroup(
         id=ONCALL, handle="oncall", name="On call", users=[APPROVER, SECOND_APPROVER]
     )

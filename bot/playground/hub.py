@@ -39,7 +39,7 @@ class Hub:
     transcript: Transcript
     courier: Courier
     #: Real seconds a test waits before it fails with the transcript.
-    patience: float = 5.0
+    patience: float = 10.0
     #: Set once the server knows its port.
     url: str = ""
     #: Clicks and commands that show "didn't respond" to the person, newest last.
@@ -53,7 +53,7 @@ class Hub:
 
     def tell_app(self, happened: Happened) -> None:
         """Deliver an event, if the app subscribed to it."""
-        if happened.subscription in self.manifest.events:
+        if self.manifest.hears(happened.subscription):
             self._post("events_api", interactions.event_callback(self.world, happened))
 
     def act_in_message(
@@ -182,7 +182,7 @@ class Hub:
     def _answered_command(self, target: ResponseUrl, delivery: Delivery) -> None:
         if delivery.answer:
             try:
-                respond(self.world, self.manifest, target, delivery.answer)
+                respond(self.world, target, delivery.answer)
             except SlackError as error:
                 self.transcript.note("--", f"Slack could not show the answer to {delivery.label}: {error}")
                 self._not_answered(delivery)

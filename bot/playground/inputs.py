@@ -113,6 +113,8 @@ def filled(control: Control, value: Any) -> Json:
     name, _ = STATE[control.kind]
     if control.kind in _WITH_OPTIONS and value is not None:
         many = name.endswith("s")
+        if many and as_list(value) is None:
+            raise CannotDo(f"{control.label!r} takes a list of options")
         picked = [option(control, wanted) for wanted in (value if many else [value])]
         value = picked if many else picked[0]
     state = {"type": control.kind, name: value}

@@ -7,6 +7,17 @@ import yaml
 
 from bot.playground.shapes import Json, as_dict, as_list, dicts
 
+#: Which scope lets an app hear an event.
+EVENT_SCOPES = {
+    "app_mention": "app_mentions:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
+    "agent_session_stopped": "assistant:write",
+    "app_context_changed": "assistant:write",
+}
 DEFAULT = Path(__file__).parents[2] / "manifest.yml"
 
 
@@ -19,6 +30,11 @@ class Manifest:
     home_tab: bool = True
     messages_tab: bool = True
     interactivity: bool = True
+
+    def hears(self, event: str) -> bool:
+        """Whether the app subscribed to `event` and has the scope for it."""
+        scope = EVENT_SCOPES.get(event)
+        return event in self.events and (scope is None or scope in self.scopes)
 
     def without(self, *names: str) -> "Manifest":
         """Return the same app, had it not asked for these scopes, events or commands."""

@@ -11,6 +11,7 @@ from bot.playground.hub import Hub
 from bot.playground.inputs import filled, find, unfilled
 from bot.playground.methods.views import close_views
 from bot.playground.places import Place, Post, Sheet, look
+from bot.playground.render import view_json
 from bot.playground.shapes import Json
 from bot.playground.world import BOT_USER, Happened, Message, User
 
@@ -170,6 +171,7 @@ class Person:
         return await self._client.sent(delivery, wait=wait)
 
     async def opens_home(self, tab: str = "home") -> None:
+        """Open the app's Home tab, or with `tab="messages"` its direct message."""
         self._client.signed_in()
         world = self.hub.world
         event: Json = {
@@ -179,6 +181,8 @@ class Person:
             "tab": tab,
             "event_ts": world.next_ts(),
         }
+        if tab == "home" and self.id in world.homes:
+            event["view"] = view_json(world.homes[self.id])
         self.hub.transcript.note("--", f"{self.name} opens the {tab} tab")
         world.happened(Happened(subscription="app_home_opened", event=event))
 
@@ -190,7 +194,7 @@ class Person:
     async def runs(self, command: str, *, in_: Place | None = None, wait: bool = True) -> Interaction:
         """Run a slash command, for example `/askfirst waiting`."""
         name, _, text = command.partition(" ")
-        if name not in self.hub.manifest.commands:
+        if name not in self.hub.manifest.commands or "commands" not in self.hub.manifest.scopes:
             raise CannotDo(f"{name} is not a command; there are {sorted(self.hub.manifest.commands)}")
         place = in_ or self.home_channel
         if place.root is not None:

@@ -3,8 +3,7 @@
 from bot.playground import timeline
 from bot.playground.arguments import Arguments
 from bot.playground.errors import SlackError
-from bot.playground.manifest import Manifest
-from bot.playground.methods.call import Call, content
+from bot.playground.methods.call import content
 from bot.playground.methods.views import check_body, close_views, push_view, replace_view
 from bot.playground.shapes import Json, as_dict
 from bot.playground.world import BOT_USER, Message, ResponseUrl, View, World
@@ -14,7 +13,7 @@ RESPONSE_URL_SECONDS = 1800.0
 TROUBLE = "We had some trouble connecting. Try again?"
 
 
-def use_response_url(world: World, manifest: Manifest, key: str, payload: Json) -> None:
+def use_response_url(world: World, key: str, payload: Json) -> None:
     """Do what was posted to a response URL.
 
     Raises:
@@ -28,10 +27,10 @@ def use_response_url(world: World, manifest: Manifest, key: str, payload: Json) 
     if target.uses >= RESPONSE_URL_USES:
         raise SlackError("used_url", status=404)
     target.uses += 1
-    respond(world, manifest, target, payload)
+    respond(world, target, payload)
 
 
-def respond(world: World, manifest: Manifest, target: ResponseUrl, payload: Json) -> None:
+def respond(world: World, target: ResponseUrl, payload: Json) -> None:
     args = Arguments(payload)
     original = _original(world, target)
     if args.flag("delete_original"):
@@ -39,7 +38,7 @@ def respond(world: World, manifest: Manifest, target: ResponseUrl, payload: Json
             raise SlackError("message_not_found", status=404)
         timeline.delete(world, original)
         return
-    fields = content(Call(world=world, manifest=manifest, args=args, url=""))
+    fields = content(args)
     if args.flag("replace_original"):
         if original is None:
             raise SlackError("message_not_found", status=404)

@@ -81,7 +81,7 @@ class Server:
     async def use_response_url(self, request: web.Request) -> web.Response:
         try:
             payload = parse_body("application/json", await request.text())
-            use_response_url(self._hub.world, self._hub.manifest, request.match_info["key"], payload)
+            use_response_url(self._hub.world, request.match_info["key"], payload)
         except SlackError as error:
             self._hub.transcript.note("<-", f"response_url = {error.code}")
             # Unlike the Web API, these answer with a status and a bare word.
@@ -103,12 +103,17 @@ class Server:
             raise SlackError("unknown_method", req_method=name)
         self._check_caller(method, token)
         strike()
-        call = Call(world=self._hub.world, manifest=self._hub.manifest, args=arguments, url=self._hub.url)
+        hub = self._hub
+        call = Call(
+            world=hub.world,
+            manifest=hub.manifest,
+            args=arguments,
+            url=hub.url,
+            new_socket=lambda: self._sockets.new_address(hub.url),
+        )
         method.check_scope(call)
         channel = arguments.values.get("channel")
-        self._hub.rates.check(name, method.per_minute, channel if isinstance(channel, str) else None)
-        if name == "apps.connections.open":
-            return {"url": self._sockets.new_address(self._hub.url)}
+        hub.rates.check(name, method.per_minute, channel if isinstance(channel, str) else None)
         return method.run(call)
 
     def _check_caller(self, method: Method, token: str | None) -> None:

@@ -62,7 +62,7 @@ class Workspace:
         app_token: str | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        patience: float = 5.0,
+        patience: float = 10.0,
     ) -> AsyncGenerator[Self]:
         """Serve a workspace with its people on loopback until the block ends.
 

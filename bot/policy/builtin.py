@@ -1,15 +1,18 @@
 """What holds for every policy, whatever its file says."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from bot.domain.canonical import canonical
 from bot.domain.tool import ToolCall, ToolDefinition
 from bot.policy.characters import hidden
 from bot.policy.context import Context
 from bot.policy.look import Look
 from bot.policy.shell import NotProved
 from bot.policy.shell.lexer import LONGEST
+
+#: Anything else in a name serves to look like another tool.
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,200}")
 
 
 class Refusal(NamedTuple):
@@ -22,12 +25,12 @@ def refusal(call: ToolCall, context: Context) -> Refusal | None:
     if call.malformed is not None:
         return Refusal("builtin:malformed", "The arguments are not valid JSON.")
     tool = context.tool
-    if tool is None or tool.name != call.tool or not call.tool.isascii():
+    if tool is None or tool.name != call.tool or not _TOOL_NAME.fullmatch(call.tool) or ".." in call.tool:
         return Refusal("builtin:unknown-tool", f"There is no tool called {call.tool!r}.")
     if unknown := _unknown_argument(call, tool):
         return Refusal("builtin:unknown-argument", f"{call.tool} has no argument {unknown!r}.")
     for key in tool.commands:
-        if why := _bad_command(call.args.get(key)):
+        if key in call.args and (why := _bad_command(call.args[key])):
             return Refusal("builtin:command", f"{key}: {why}.")
     for key in (*tool.paths, *tool.urls):
         if why := _hidden_inside(call.args.get(key)):
@@ -45,8 +48,6 @@ def _unknown_argument(call: ToolCall, tool: ToolDefinition) -> str | None:
 
 
 def _bad_command(value: Any) -> str | None:
-    if value is None:
-        return None
     if not isinstance(value, str):
         return "a command is text, nothing else"
     if len(value) > LONGEST:
@@ -68,7 +69,7 @@ def _unseen(value: str) -> str | None:
 
 def protects(look: Look, is_protected: Callable[[str], bool]) -> Refusal | None:
     """Refuse a call that may write the policy or the bot's configuration: it could grant itself anything."""
-    if look.effects.read_only or not any(map(is_protected, look.touched)):
+    if look.effects.read_only or not is_protected(look.touched_lines):
         return None
     if look.only_reads:
         return None
@@ -99,7 +100,7 @@ def doubt(look: Look) -> Refusal | None:
     for name, value in look.call.args.items():
         wanted = properties.get(name, {}).get("type")
         if isinstance(wanted, str) and not _is_a(value, wanted):
-            return Refusal("builtin:arguments", f"{name} should be {wanted}, but is {canonical(value)[:60]}.")
+            return Refusal("builtin:arguments", f"{name} should be {wanted}, but is {value!r:.60}.")
     return None
 
 

@@ -12,7 +12,7 @@ from bot.policy.look import Look
 from bot.policy.model import Layer, Limit, LimitUse, Policy, Rule, RuleTerms, speaks
 from bot.policy.outcome import Unclear
 from bot.policy.paths import text_glob
-from bot.policy.shell import Proof
+from bot.policy.shell import Proof, TooComplex
 from bot.policy.terms import combined
 
 
@@ -51,6 +51,8 @@ def decide(policy: Policy, call: ToolCall, context: Context) -> Verdict:
     """Return what `policy` says about `call`. Never raises: what cannot be judged is denied."""
     try:
         return _decide(policy, call, context)
+    except TooComplex as error:
+        return Deny(rules=("builtin:command",), reason=f"{error}.".capitalize(), policy=policy.version)
     except Exception as error:  # noqa: BLE001 - promise 7, fail closed: a fault of ours must not let a call through
         reason = f"The policy could not be evaluated ({type(error).__name__}), so the call is refused."
         return Deny(rules=("builtin:error",), reason=reason, policy=policy.version)

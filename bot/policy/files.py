@@ -21,7 +21,8 @@ from bot.domain.canonical import digest
 from bot.domain.errors import ConfigError
 from bot.policy import schema
 from bot.policy.cases import failures
-from bot.policy.compile import BadRule, Compiler, Place
+from bot.policy.compile import Compiler
+from bot.policy.compile_people import BadRule, Place
 from bot.policy.model import Policy
 from bot.policy.paths import Resolver
 from bot.policy.paths_os import OsResolver
@@ -231,7 +232,9 @@ def _explained(document: _Document, error: Any) -> Problem:
     if kind == "missing":
         return document.problem(place[:-1], f"{name!r} is missing")
     message = error["msg"].removeprefix("Value error, ")
-    return document.problem(place, f"{name}: {message[0].lower()}{message[1:]}" if name else message)
+    return document.problem(
+        place, f"{name}: {message[0].lower()}{message[1:]}" if isinstance(place[-1], str) else message
+    )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

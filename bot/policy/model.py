@@ -58,7 +58,12 @@ class Rule:
     speaks: Callable[[Look], bool] = lambda _: True
 
     def is_for(self, tool: str) -> bool:
-        return any(text_glob(pattern)(tool) for pattern in self.tools)
+        return any(self._names(pattern, tool) for pattern in self.tools)
+
+    def _names(self, pattern: str, tool: str) -> bool:
+        if self.block == "allow" and pattern != "*" and tool.count("/") != pattern.count("/"):
+            return False  # to let something through, `mcp:*` does not reach into servers
+        return text_glob(pattern)(tool)
 
 
 def speaks(tests: tuple[Test, ...], look: Look) -> bool:
@@ -86,8 +91,21 @@ def spoken(tests: tuple[Test, ...]) -> Callable[[Look], bool]:
             return lambda _: True
         case (only,):
             return only.check
+        case (first, second):
+            return _both(first.check, second.check)
         case _:
             return partial(speaks, tests)
+
+
+def _both(first: Callable[[Look], bool], second: Callable[[Look], bool]) -> Callable[[Look], bool]:
+    def speak(look: Look) -> bool:
+        try:
+            return first(look) and second(look)
+        except Unclear:
+            # If the first was unclear, the second may still settle it, and the other way round.
+            return speaks((Test(phrase="", check=first), Test(phrase="", check=second)), look)
+
+    return speak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,9 +235,12 @@ class Policy:
     groups: Mapping[str, Approvers] = field(default_factory=dict[str, Approvers])
     #: Definitions for tests and lint, where the registry of the running bot is not at hand.
     tools: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
-    #: Paths nobody may change through a tool: the policy's own files and the bot's configuration.
+    #: Whether among paths, one per line, is one nobody may change through a tool: the policy's own files and
+    #: the bot's configuration.
     protected: Callable[[str], bool] = lambda _: False
     tests: tuple[PolicyTest, ...] = ()
+    #: Symbolic links that tests and case files assume.
+    test_links: Mapping[str, str] = field(default_factory=dict[str, str])
     files: tuple[str, ...] = ()
 
     @property

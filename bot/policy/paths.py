@@ -2,10 +2,10 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from bot.policy.regex import escape, whole
+from bot.policy.regex import escape, whole, within
 
 
 class Resolver(Protocol):
@@ -23,8 +23,40 @@ class Unresolved:
         return lexical(path, cwd)
 
 
+class LinkTable:
+    """A file system that consists of a few links, for tests that describe one."""
+
+    def __init__(self, links: Mapping[str, str], home: str = "/home/bot") -> None:
+        self.links = links
+        self.home = home
+
+    def resolve(self, path: str, cwd: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self.home + path[1:]
+        parts = [*reversed((path if path.startswith("/") else f"{cwd}/{path}").split("/"))]
+        done: list[str] = []
+        for _ in range(4096):  # links may lead in a circle
+            if not parts:
+                break
+            part = parts.pop()
+            if part == "..":
+                done = done[:-1]
+            elif part not in {"", "."}:
+                done = self._step(done, part, parts)
+        return "/" + "/".join(done)
+
+    def _step(self, done: list[str], part: str, parts: list[str]) -> list[str]:
+        target = self.links.get("/".join(("", *done, part)))
+        if target is None:
+            return [*done, part]
+        parts += reversed(target.split("/"))
+        return [] if target.startswith("/") else done
+
+
 def lexical(path: str, cwd: str) -> str:
     """Return `path` from `cwd` without `.`, `..` and doubled slashes, by its text alone."""
+    if path[:1] == "/" and "/." not in path and "//" not in path and path[-1] != "/":
+        return path  # as most paths are written
     joined = posixpath.normpath(posixpath.join("/", cwd, path))
     return "/" + joined.lstrip("/")
 
@@ -51,10 +83,16 @@ def path_glob(patterns: Iterable[str], *, fold: bool) -> Callable[[str], bool]:
     return whole(source, fold=fold)
 
 
+def path_glob_among(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Compile `patterns` to a test that a list of paths, one per line, holds one that fits, in any case."""
+    source = "|".join(_regex(pattern) for pattern in patterns)
+    return within(f"(?m)^(?:{source})$", fold=True)
+
+
 _GLOB = re.compile(
     r"(?P<deep>\*\*/)|(?P<rest>/\*\*\Z)|(?P<many>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<text>[^*?/]+|/)"
 )
-_BECOMES = {"deep": "(?:.*/)?", "rest": "(?:/.*)?", "many": ".*", "star": "[^/]*", "one": "[^/]"}
+_BECOMES = {"deep": "(?:.*/)?", "rest": "(?:/.*)?", "many": ".*", "star": r"[^/\n]*", "one": r"[^/\n]"}
 
 
 def _regex(pattern: str) -> str:

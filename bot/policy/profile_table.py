@@ -33,7 +33,7 @@ _LS = """-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I= -T= -w= --all --almost-all --
     --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
     --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize= --width=
     --context --zero --help --version"""
-_DIGITS = re.compile(r"[-+]?(?:0x)?[0-9a-f]+")
+_DIGITS = re.compile(r"[-+]?(?:0x[0-9a-f]+|[0-9]+)")
 
 _COMMANDS: dict[str, Command] = {
     # Text
@@ -243,13 +243,13 @@ _COMMANDS: dict[str, Command] = {
     "which": grammar("-as --all", "text"),
     "whereis": grammar("-bms", "text"),
     "dmesg": grammar(
-        """-dehHkLPrStTuxJ -f= -l= --color=? --ctime --decode --facility= --human --json --kernel --level=
+        """-dekLPrStTuxJ -f= -l= --color=? --ctime --decode --facility= --human --json --kernel --level=
     --nopager --notime --raw --reltime --userspace --since= --until= --time-format=""",
         most=0,
     ),
     "crontab": grammar("-l", most=0, needs=frozenset({"-l"})),
-    "dpkg": grammar("-lLsS --list --listfiles --status --search --get-selections --audit --version", "text"),
-    "dpkg-query": grammar("-lLsSW -f= --list --listfiles --status --search --show --showformat=", "text"),
+    "dpkg": grammar("-LsS --listfiles --status --search --get-selections --audit --version", "text"),
+    "dpkg-query": grammar("-LsSW -f= --listfiles --status --search --show --showformat=", "text"),
     "lsb_release": grammar("-aidrcsv --all --id --description --release --codename --short", most=0),
 }
 

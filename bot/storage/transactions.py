@@ -12,14 +12,27 @@ from typing import Any, TypeAlias, TypeVar
 
 from bot.domain.audit import GENESIS, AuditFact, AuditRecord, body_text, chained
 from bot.domain.decision import Decision, Outcome, Withdrawn
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, LostRace
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, Corrupt, GrantSpent, IdTaken, LostRace
 from bot.domain.grant import Grant
 from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import FINAL, Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
-from bot.storage.codec import CANCEL, DECISION, FORMAT, GRANT, HEAD, INTERRUPT, ITEM, OUTCOME, micros, moment
+from bot.engine.timers import timers_of
+from bot.storage.codec import (
+    CANCEL,
+    DECISION,
+    ESCALATED,
+    FORMAT,
+    GRANT,
+    HEAD,
+    INTERRUPT,
+    ITEM,
+    OUTCOME,
+    micros,
+    moment,
+)
 
 Row: TypeAlias = Sequence[Any]
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -42,8 +55,12 @@ def create(change: Change, worker: WorkerId | None, request_key: str | None) -> 
     row = (head.run_id, head.thread.id, head.state, head.version, *who, at, FORMAT, body)
     created = yield "insert_run", row
     if not created:
-        known = yield "run_by_request", (request_key,)
+        known = (yield "run_by_request", (request_key,)) if request_key is not None else []
+        if not known:
+            raise IdTaken(head.run_id)
         return RunId(known[0][0])
+    if head.base is not None:
+        yield "insert_base", (head.run_id, head.base.run_id)
     yield from _append(change)
     return head.run_id
 
@@ -74,26 +91,33 @@ def claim(run_id: RunId, worker: WorkerId, now: datetime) -> Transaction[Checkpo
 
 def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Committed]:
     head, at = change.head, micros(now)
-    yield from _append(change)
-    for interrupt_id, withdrawn in change.withdrawn:
-        yield "settle_interrupt", (interrupt_id, at, OUTCOME.write(withdrawn))
-    for note_id in change.notes_taken:
-        yield "delete_note", (head.run_id, note_id)
-    for grant_id in change.grants_used:
-        if not (yield "use_grant", (grant_id, at)):
-            raise GrantSpent(grant_id)
-    for key in change.uses:
-        yield "insert_use", (key, at, head.run_id)
-    yield from touch(change.posts, now)
-    if head.state in FINAL:
-        yield from _withdraw_open(head.run_id, Withdrawn(at=now, why=f"the run is {head.state}"))
     body = HEAD.write(head, leave_out=_COLUMNS)
     rows = yield "save_run", (head.run_id, head.version, worker, head.state, at, FORMAT, body)
     if not rows:
         raise LostRace(head.run_id)
-    state, cancel, noted = rows[0]
+    yield from _append(change)
+    yield from _beside(change, now)
+    if head.state in FINAL:
+        yield from _withdraw_open(head.run_id, Withdrawn(at=now, why=f"the run is {head.state}"))
+    woken = (yield "wake_run", (head.run_id, at)) if head.state == "waiting" else []
+    cancel, noted = rows[0]
     asked_to_stop = CANCEL.read(cancel, FORMAT, head.run_id) if cancel else None
-    return Committed(state=state, cancel=asked_to_stop, noted=bool(noted))
+    return Committed(state="ready" if woken else head.state, cancel=asked_to_stop, noted=bool(noted))
+
+
+def _beside(change: Change, now: datetime) -> Transaction[None]:
+    """What a step uses up and what fronts are to show."""
+    run_id, at = change.head.run_id, micros(now)
+    if change.heeded:
+        yield "forget_cancel", (run_id,)
+    for note_id in change.notes_taken:
+        yield "delete_note", (run_id, note_id)
+    for grant_id in change.grants_used:
+        if not (yield "use_grant", (grant_id, at)):
+            raise GrantSpent(grant_id)
+    for key in change.uses:
+        yield "insert_use", (key, at, run_id)
+    yield from touch(change.posts, now)
 
 
 def load_head(run_id: RunId) -> Transaction[Head | None]:
@@ -108,7 +132,8 @@ def list_heads(state: RunState | None, limit: int) -> Transaction[tuple[Head, ..
 
 
 def find_run(prefix: str) -> Transaction[tuple[RunId, ...]]:
-    rows = yield "runs_like", (prefix, prefix + "\uffff")
+    # Ids have neither of LIKE's signs, so a prefix that has one matches nothing.
+    rows = yield "runs_like", (f"{prefix}%" if not set(prefix) & set("%_\\") else "",)
     return tuple(RunId(row[0]) for row in rows)
 
 
@@ -131,7 +156,8 @@ def request_cancel(run_id: RunId, request: CancelRequest, now: datetime) -> Tran
     rows = yield "cancel_run", (run_id, CANCEL.write(request), micros(now))
     if not rows:
         raise AlreadyResumed(run_id, known[0][1])
-    yield from _withdraw_open(run_id, Withdrawn(at=now, why="the run was cancelled", by=request.by))
+    why = "the run was cancelled" if request.what == "cancel" else "the scope is being changed"
+    yield from _withdraw_open(run_id, Withdrawn(at=now, why=why, by=request.by))
     return rows[0][0]
 
 
@@ -250,11 +276,6 @@ def open_interrupts(run_id: RunId | None) -> Transaction[tuple[Asked, ...]]:
 
 def interrupts_of_run(run_id: RunId) -> Transaction[tuple[Asked, ...]]:
     rows = yield "interrupts_of_run", (run_id,)
-    return (yield from all_asked(rows))
-
-
-def due_interrupts(now: datetime, limit: int) -> Transaction[tuple[Asked, ...]]:
-    rows = yield "due_interrupts", (micros(now), limit)
     return (yield from all_asked(rows))
 
 
@@ -380,20 +401,8 @@ def _open(interrupt: Interrupt) -> Transaction[None]:
             body,
         ),
     )
-    for kind, ordinal, due in timers_of(interrupt):
-        yield "arm_timer", (interrupt.id, kind, ordinal, micros(due))
-
-
-def timers_of(interrupt: Interrupt) -> list[tuple[str, int, datetime]]:
-    """When something is to happen if nobody answers: (kind, ordinal, due)."""
-    timers = [("remind", number, due) for number, due in enumerate(interrupt.remind_at)]
-    if interrupt.escalate is not None:
-        timers.append(("escalate", 0, interrupt.opened_at + interrupt.escalate.after))
-    # Whatever would come after the expiry never comes.
-    return [
-        *(timer for timer in timers if timer[2] < interrupt.expires_at),
-        ("expire", 0, interrupt.expires_at),
-    ]
+    for timer in timers_of(interrupt):
+        yield "arm_timer", (interrupt.id, timer.kind, timer.ordinal, micros(timer.due_at))
 
 
 def _withdraw_open(run_id: RunId, outcome: Withdrawn) -> Transaction[None]:
@@ -437,11 +446,15 @@ def _references(head: Head) -> list[InterruptId]:
 
 
 def _asked(row: Row) -> Transaction[Asked]:
-    interrupt_id, _run, status, format_version, text, outcome = row
+    interrupt_id, _run, status, format_version, text, outcome, expires_at, escalated = row
     interrupt = INTERRUPT.read(text, format_version, interrupt_id)
+    if (expires := moment(expires_at)) != interrupt.expires_at:
+        # It was renewed or snoozed since it was asked; the column is what holds.
+        interrupt = replace(interrupt, expires_at=expires)
     votes = (yield from _votes(interrupt_id)) if interrupt.quorum > 1 else ()
     ended = OUTCOME.read(outcome, format_version, interrupt_id) if outcome else None
-    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended)
+    joined = ESCALATED.read(escalated, format_version, interrupt_id) if escalated else ()
+    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended, escalated_to=joined)
 
 
 def all_asked(rows: list[Row]) -> Transaction[tuple[Asked, ...]]:
@@ -460,3 +473,7 @@ def _audit(row: Row) -> tuple[AuditRecord, int, str]:
     seq, at, kind, run_id, body, hash_ = row
     fact = AuditFact(kind=kind, at=moment(at), run_id=run_id, body=json.loads(body))
     return AuditRecord(seq=seq, fact=fact, hash=hash_), at, body
+
+
+#: What the transactions in other modules are built from.
+head_of, asked_from, open_interrupt, withdraw_open = _head, _asked, _open, _withdraw_open

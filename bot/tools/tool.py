@@ -4,7 +4,6 @@ A tool may be a plain function (it runs in a thread), a coroutine, or an async g
 shown while it works. It fails by raising `ToolFailed`, and stops to ask a person by raising `Suspend`.
 """
 
-import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from bot.domain.canonical import JsonObject, canonical
 from bot.domain.interrupt import Question
 from bot.domain.tool import Effects, Impact, ToolDefinition
 from bot.engine.ports import CallContext
+from bot.tools.threads import in_thread
 
 
 class Arguments(BaseModel):
@@ -112,7 +112,7 @@ class Tool(Generic[A]):
     async def run(self, args: JsonObject, context: CallContext) -> Chunks:
         parsed = self.parse(args)
         if not (inspect.iscoroutinefunction(self.act) or inspect.isasyncgenfunction(self.act)):
-            yield _concluded(cast("Chunk", await asyncio.to_thread(self.act, parsed, context)))
+            yield _concluded(cast("Chunk", await in_thread(lambda _stop: self.act(parsed, context))))
             return
         result = self.act(parsed, context)
         if not isinstance(result, AsyncIterator):

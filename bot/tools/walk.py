@@ -5,7 +5,6 @@ directory that is swapped for a symbolic link while we walk leads to an error an
 links are neither followed nor counted, other file systems are not entered, only regular files are seen.
 """
 
-import asyncio
 import os
 import stat
 import threading
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 from bot.tools.glob import matcher
 from bot.tools.tool import ToolFailed
@@ -23,7 +22,6 @@ STAGING = ".askfirst-staging"
 DAY = 86_400
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-T = TypeVar("T")
 
 
 class Stopped(Exception):
@@ -60,7 +58,7 @@ class Selection:
 
     def files(self, stop: threading.Event | None = None) -> Iterator[Found]:
         """Yield the files in a fixed order. The descriptor of each is open until the next is asked for."""
-        fits = self._fits()
+        fits = self._fits(stop or threading.Event())
         with _Descent(self.root, self.only, self.without) as descent:
             for name, status in descent:
                 if stop is not None and stop.is_set():
@@ -75,7 +73,7 @@ class Selection:
     def leaving_out(self, directory: tuple[int, int]) -> "Selection":
         return replace(self, without=directory)
 
-    def _fits(self) -> Callable[[Found], bool]:
+    def _fits(self, stop: threading.Event) -> Callable[[Found], bool]:
         named = matcher(self.pattern)
         before = self.now - self.older_than_days * DAY
         needle = self.contains.encode()
@@ -85,7 +83,7 @@ class Selection:
                 named(found.name, found.path)
                 and (not self.older_than_days or found.modified <= before)
                 and found.size >= self.larger_than_bytes
-                and (not needle or _contains(found, needle))
+                and (not needle or _contains(found, needle, stop))
             )
 
         return fits
@@ -170,21 +168,12 @@ def _real(path: Path) -> Path:
         raise ToolFailed(f"{path} is a loop of symbolic links") from error
 
 
-async def in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Run blocking work in a thread; if nobody waits for it any more, it is told to stop."""
-    stop = threading.Event()
-    try:
-        return await asyncio.to_thread(work, stop)
-    finally:
-        stop.set()
-
-
 def _names(directory: int) -> list[str]:
     # Last first, since they are taken from the end. By name, so that the order is the same every time.
     return sorted(os.listdir(directory), reverse=True)
 
 
-def _contains(found: Found, needle: bytes) -> bool:
+def _contains(found: Found, needle: bytes, stop: threading.Event) -> bool:
     try:
         handle = os.open(
             found.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=found.directory
@@ -194,6 +183,8 @@ def _contains(found: Found, needle: bytes) -> bool:
     with os.fdopen(handle, "rb") as file:
         tail = b""
         while block := file.read(1 << 20):
+            if stop.is_set():
+                raise Stopped
             if needle in tail + block:
                 return True
             tail = block[-len(needle) :]

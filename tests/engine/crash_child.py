@@ -1,6 +1,6 @@
 """A process that works on one request and kills itself, as hard as `kill -9`, at a given durable boundary.
 
-    python -m tests.engine.crash_child FOLDER [before|after NUMBER]
+    python -m tests.engine.crash_child FOLDER [in-tool | before NUMBER | after NUMBER]
 
 It starts the request (or finds it), recovers what a dead process left, answers every question the way a
 person who can look at the world would, and prints the end as JSON.
@@ -24,7 +24,7 @@ from bot.llm.scripted import ScriptedModel, calls, say, tool_call
 from bot.storage.sqlite import SqliteDatabase
 from bot.storage.transactions import T, Transaction
 from tests.engine.lab import ANN, DEV, Lab, lab
-from tests.engine.tools import marks
+from tests.engine.tools import AFTER_MARK, marks
 from tests.fakes.policies import TablePolicy
 
 
@@ -98,6 +98,8 @@ async def report(bench: Lab, folder: Path) -> None:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
-    if len(sys.argv) > 2:
+    if len(sys.argv) == 3:
+        AFTER_MARK.append(die)
+    elif len(sys.argv) > 3:
         crash_at(sys.argv[2], int(sys.argv[3]))
     asyncio.run(work(target))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 #: How many commits the child makes; the last test shows that no boundary is missed.
-COMMITS = 13
+COMMITS = 12
 
 
 def child(folder: Path, *crash: str) -> subprocess.CompletedProcess[str]:
@@ -32,6 +32,18 @@ def test_killed_at_a_durable_boundary_the_run_goes_on_and_nothing_runs_twice(
     assert end["marked"] == 1
     assert end["results"] == ["ok", "ok", "ok"]
     assert end["asked"] in (["approval"], ["approval", "recovery"])
+
+
+@pytest.mark.slow
+def test_killed_right_after_the_side_effect_it_asks_and_does_not_run_again(tmp_path: Path) -> None:
+    assert child(tmp_path, "in-tool").returncode == -signal.SIGKILL
+    end = json.loads(child(tmp_path).stdout)
+    assert end == {
+        "state": "done",
+        "marked": 1,
+        "results": ["ok", "ok", "ok"],
+        "asked": ["approval", "recovery"],
+    }
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Small real tools that leave a mark in a file, so that a test can count what really ran."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from bot.domain.tool import READS, Alternative, Effects, Impact, Planned
 from bot.engine.ports import CallContext
 from bot.tools.tool import Arguments, Suspend, ToolFailed, tool
 
+#: What happens right after `mark` has had its effect, for tests of what a crash leaves behind.
+AFTER_MARK: list[Callable[[], None]] = []
 IDEMPOTENT = Effects(read_only=False, destructive=False, idempotent=True, open_world=False)
 
 
@@ -53,6 +55,8 @@ async def mark(args: Mark, context: CallContext) -> str:
     """Write a line, and never twice for one approval."""
     with Path(args.path).open("a", encoding="utf-8") as file:
         file.write(f"{args.text}\n" * args.count)
+    for disaster in AFTER_MARK:
+        disaster()
     return f"{args.count} written"
 
 

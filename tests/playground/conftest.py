@@ -1,17 +1,16 @@
 """A workspace for every test, and a real Bolt app in it, over either transport."""
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import AsyncExitStack
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 from blockbuster import blockbuster_ctx
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.playground.workspace import Workspace
-from tests.playground.support import Client, Connect, Transport
+from tests.playground.support import Client, Connect, Transport, connected
 
 
 @pytest.fixture
@@ -58,21 +57,14 @@ def transport(request: pytest.FixtureRequest) -> Transport:
     return request.param
 
 
-@asynccontextmanager
-async def connected(slack: Workspace, app: AsyncApp, transport: Transport) -> AsyncGenerator[None]:
-    async with AsyncExitStack() as stack:
-        if transport == "socket":
-            handler = AsyncSocketModeHandler(app, slack.app_token, ping_interval=0.2)
-            await handler.connect_async()
-            stack.push_async_callback(handler.close_async)
-            await slack.connected()
-        else:
-            runner = web.AppRunner(app.web_app(path="/slack/events"), access_log=None, shutdown_timeout=1)
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            await slack.deliver_to(f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events")
-        yield
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failed test what went back and forth."""
+    report = yield
+    slack = getattr(item, "funcargs", {}).get("slack")
+    if report.failed and isinstance(slack, Workspace):
+        report.sections.append(("Slack transcript", str(slack.transcript)))
+    return report
 
 
 @pytest.fixture

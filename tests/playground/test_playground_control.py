@@ -13,7 +13,7 @@ from bot.playground.errors import Unsafe
 from bot.playground.manifest import read_manifest
 from bot.playground.safety import require_loopback, require_playground_token
 from bot.playground.workspace import Workspace
-from tests.playground.support import Client, Connect, Json, sample_app
+from tests.playground.support import MANIFEST, Client, Connect, Json, actions, menu, sample_app
 
 
 class Page:
@@ -68,6 +68,63 @@ async def test_a_whole_approval_can_be_played_over_json(
     await slack.requester.ephemeral_containing("You asked for waiting")
     await page.does("home", **APPROVER)
     await slack.approver.home()
+
+
+@pytest.mark.parametrize("transport", ["socket"], indirect=True)
+async def test_modals_are_typed_in_and_closed_and_menus_used_over_json(
+    slack: Workspace, page: Page, app: AsyncApp, client: Client, connect: Connect
+) -> None:
+    await connect(sample_app(app))
+    await page.does("mention", **REQUESTER, channel="C0GENERAL", text="clean up")
+    card = await slack.general.card_with("Reject…")
+    await page.does("click", **APPROVER, channel=card.channel, ts=card.ts, name="Reject…")
+    sheet = await slack.approver.modal()
+    await page.does("type", **APPROVER, view=sheet.id, name="Reason", text="half a")
+    assert sheet.value_of("Reason") == "half a"
+    await page.does("close", **APPROVER, view=sheet.id)
+    assert sheet.is_closed
+    blocks = [actions(menu("Folder", "folder", "/srv"))]
+    ts = (await client.chat_postMessage(channel="C0GENERAL", text="x", blocks=blocks))["ts"]
+    where: Json = {"channel": "C0GENERAL", "ts": ts, "name": "folder"}
+    assert (await page.does("select", **APPROVER, **where, choice="/srv"))["sent"]
+    assert "offers no" in (await page.does("select", **APPROVER, **where, choice="/etc", status=409))["error"]
+
+
+async def test_the_stop_button_is_there_over_json(slack: Workspace, page: Page, client: Client) -> None:
+    root = await slack.requester.says("work")
+    where: Json = {"channel": root.channel, "thread_ts": root.ts}
+    assert "stop button" in (await page.does("stop", **REQUESTER, **where, status=409))["error"]
+    await client.agents_sessions_setStatus(channel_id=root.channel, thread_ts=root.ts, status="processing")
+    assert (await page.sees())["sessions"][0]["status"] == "processing"
+    await page.does("stop", **REQUESTER, **where)
+    assert "agent_session_stopped" in str(slack.transcript)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "ratelimit", "method": "auth.test", "seconds": 3},
+        {"kind": "slow", "method": "auth.test", "seconds": 3},
+        {"kind": "reset_after", "method": "auth.test"},
+        {"kind": "drop_acks"},
+        {"kind": "duplicate", "times": 2},
+        {"kind": "reorder", "times": 2},
+        {"kind": "disconnect", "reason": "warning"},
+        {"kind": "drop_sockets"},
+        {"kind": "clear"},
+    ],
+    ids=lambda fault: fault["kind"],
+)
+async def test_every_fault_is_within_reach_of_the_page(page: Page, fault: Json) -> None:
+    assert (await page.does("faults", **fault))["ok"]
+
+
+async def test_an_unknown_action_lists_the_known_ones(
+    slack: Workspace, page: Page, session: ClientSession
+) -> None:
+    url = f"{slack.url}/_control/dance"
+    async with session.post(url, json={}, headers=page.headers) as response:
+        assert (response.status, "mention" in await response.text()) == (404, True)
 
 
 async def test_messages_are_said_edited_reacted_to_and_deleted(slack: Workspace, page: Page) -> None:
@@ -236,6 +293,14 @@ def test_only_loopback_addresses_are_safe(url: str, safe: bool) -> None:
             require_loopback(url)
 
 
+@pytest.mark.parametrize("missing", ["message.channels", "channels:history"])
+async def test_an_event_needs_a_subscription_and_its_scope(missing: str) -> None:
+    async with Workspace.open(manifest=MANIFEST.without(missing)) as slack:
+        await slack.requester.mentions_bot("hi")
+        assert "-> app_mention" in str(slack.transcript)
+        assert "-> message" not in str(slack.transcript)
+
+
 def test_the_manifest_asks_for_what_the_bot_needs() -> None:
     manifest = read_manifest()
     assert manifest.commands == {"/askfirst"}
@@ -243,4 +308,5 @@ def test_the_manifest_asks_for_what_the_bot_needs() -> None:
     assert manifest.home_tab
     assert manifest.interactivity
     assert {"app_mention", "message.im", "app_home_opened", "agent_session_stopped"} <= manifest.events
+    assert all(manifest.hears(event) for event in manifest.events)
     assert {"chat:write", "usergroups:read", "users:read", "im:write", "commands"} <= manifest.scopes

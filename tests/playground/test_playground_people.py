@@ -2,8 +2,10 @@
 # pyright: reportUnknownMemberType=false, reportUntypedFunctionDecorator=false, reportUnusedFunction=false
 # Bolt types its decorators only partly.
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +18,19 @@ from bot.playground.people import Person
 from bot.playground.places import Post
 from bot.playground.workspace import Workspace
 from bot.playground.world import User
-from tests.playground.support import CARD, Client, Connect, Json, actions, button, menu, plain, section
+from tests.playground.support import (
+    CARD,
+    MANIFEST,
+    Client,
+    Connect,
+    Json,
+    actions,
+    button,
+    menu,
+    new_client,
+    plain,
+    section,
+)
 
 pytestmark = pytest.mark.parametrize("transport", ["socket"], indirect=True)
 
@@ -253,6 +267,75 @@ async def test_people_and_groups_change(slack: Workspace, client: Client, heard:
     assert (await client.usergroups_users_list(usergroup="S0ONCALL"))["users"] == ["U0NEW"]
     slack.change_user(newcomer, deleted=True)
     assert (await client.users_info(user="U0NEW"))["user"]["deleted"] is True
+
+
+async def test_feedback_buttons_send_the_side_that_was_pressed(
+    slack: Workspace, client: Client, heard: Heard
+) -> None:
+    sides = {
+        "positive_button": {"text": plain("Good"), "value": "up"},
+        "negative_button": {"text": plain("Bad"), "value": "down"},
+    }
+    block = {
+        "type": "context_actions",
+        "elements": [{"type": "feedback_buttons", "action_id": "fb", **sides}],
+    }
+    card = await posted(slack, client, section("x"), block)
+    assert card.buttons == ["Good", "Bad"]
+    await slack.requester.clicks("Bad", in_=card)
+    assert heard.last["actions"][0]["value"] == "down"
+
+
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        ("ten", "as a number"),
+        ("1.5", "as a number"),
+        ("0", "takes 1"),
+        ("101", "takes 1"),
+        (7, "people type text"),
+    ],
+)
+async def test_a_number_field_takes_numbers_in_range(
+    slack: Workspace, client: Client, heard: Heard, typed: Any, complaint: str
+) -> None:
+    element = {"type": "number_input", "action_id": "days", "is_decimal_allowed": False}
+    element |= {"min_value": "1", "max_value": "100"}
+    card = await posted(slack, client, {"type": "input", "label": plain("Days"), "element": element})
+    with pytest.raises(CannotDo, match=complaint):
+        await slack.requester.types(typed, into="Days", in_=card)
+    await slack.requester.types("42", into="Days", in_=card)
+
+
+async def test_a_field_in_a_message_tells_the_app_only_if_it_asked(
+    slack: Workspace, client: Client, heard: Heard
+) -> None:
+    field: Json = {"type": "input", "label": plain("Folder"), "element": menu("Pick", "folder", "/srv")}
+    quiet = await posted(slack, client, field)
+    assert (await slack.requester.selects("/srv", from_="Folder", in_=quiet)).cancelled
+    loud = await posted(slack, client, field | {"dispatch_action": True})
+    assert (await slack.requester.selects("/srv", from_="Folder", in_=loud)).acked
+    assert len(heard.bodies) == 1
+
+
+async def test_without_interactivity_nothing_can_be_clicked(transport: str) -> None:
+    async with Workspace.open(manifest=replace(MANIFEST, interactivity=False)) as slack:
+        card = await posted(slack, new_client(slack), *CARD)
+        with pytest.raises(CannotDo, match="interactivity off"):
+            await slack.approver.clicks("Approve", in_=card)
+
+
+async def test_a_card_that_loses_its_buttons_or_goes_away_is_noticed(
+    slack: Workspace, client: Client, heard: Heard
+) -> None:
+    card = await posted(slack, client, *CARD)
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(card.has_no_buttons())
+        await client.chat_update(channel=card.channel, ts=card.ts, text="done", blocks=[])
+        assert (await waiting).text == "done"
+        gone = tasks.create_task(card.is_gone())
+        await client.chat_delete(channel=card.channel, ts=card.ts)
+        await gone
 
 
 # Response URLs.

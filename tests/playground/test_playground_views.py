@@ -266,6 +266,8 @@ async def test_what_was_typed_survives_an_update_only_under_the_same_block_id(
     assert sheet.value_of("Reason") == "half a"
     await client.views_update(view_id=sheet.id, view=form("Again", text_input("Reason", "fresh")))
     assert sheet.value_of("Reason") is None
+    await client.views_update(view_id=sheet.id, view=form("Once more"))
+    assert sheet.value_of("Reason") is None
 
 
 async def test_the_home_tab_is_kept_for_each_person_and_guarded_by_its_hash(

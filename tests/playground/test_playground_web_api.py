@@ -1,6 +1,7 @@
 """Slack's own async client calls every method the bot uses; bad calls fail the way they fail at Slack."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,13 @@ BAD_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("invalid_blocks_format", "chat.postMessage", {"channel": GENERAL, "blocks": "no json"}),
     ("invalid_blocks", "chat.postMessage", {"channel": GENERAL, "blocks": [section("x" * 3001)]}),
     ("msg_blocks_too_long", "chat.postMessage", {"channel": GENERAL, "blocks": LONG}),
+    (
+        "invalid_blocks",
+        "chat.postMessage",
+        {"channel": GENERAL, "attachments": [{"blocks": [{"type": "x"}]}]},
+    ),
+    ("invalid_attachments", "chat.postMessage", {"channel": GENERAL, "attachments": ["x"]}),
+    ("too_many_attachments", "chat.postMessage", {"channel": GENERAL, "attachments": [{"text": "x"}] * 101}),
     ("invalid_metadata_format", "chat.postMessage", {"channel": GENERAL, "text": "x", "metadata": {"a": 1}}),
     ("markdown_text_conflict", "chat.postMessage", {"channel": GENERAL, "text": "x", "markdown_text": "x"}),
     ("msg_too_long", "chat.postMessage", {"channel": GENERAL, "markdown_text": "x" * 12_001}),
@@ -311,6 +319,24 @@ async def test_a_direct_message_is_opened_once(slack: Workspace, client: Client)
     await slack.approver.dm.message_containing("psst")
 
 
+async def test_the_bot_joins_and_leaves_public_channels_if_it_may() -> None:
+    allowed = replace(MANIFEST, scopes=MANIFEST.scopes | {"channels:join", "channels:write"})
+    async with Workspace.open(manifest=allowed) as slack:
+        client = new_client(slack)
+        await client.conversations_join(channel=ELSEWHERE)
+        await client.chat_postMessage(channel=ELSEWHERE, text="hi")
+        await client.conversations_leave(channel=ELSEWHERE)
+        again = client.chat_postMessage(channel="#elsewhere", text="hi")
+        assert (await refusal(again))["error"] == "not_in_channel"
+        private = client.conversations_join(channel=PRIVATE)
+        assert (await refusal(private))["error"] == "method_not_supported_for_channel_type"
+
+
+async def test_a_message_to_a_person_lands_in_their_direct_message(slack: Workspace, client: Client) -> None:
+    await client.chat_postMessage(channel=slack.guest.id, text="psst")
+    await slack.guest.dm.message_containing("psst")
+
+
 async def test_reactions_are_added_once(slack: Workspace, client: Client) -> None:
     post = await slack.requester.says("hi")
     await client.reactions_add(channel=GENERAL, timestamp=post.ts, name="eyes")
@@ -336,6 +362,18 @@ async def test_a_file_is_uploaded_in_three_steps(slack: Workspace, client: Clien
     post = await root.thread.message_containing("Here")
     assert post.current is not None
     assert post.current.files[0]["title"] == "Report"
+
+
+async def test_an_upload_has_the_announced_length_and_comes_before_it_is_completed(
+    client: Client, session: ClientSession
+) -> None:
+    announced = await client.files_getUploadURLExternal(filename="x", length=3)
+    files = [{"id": announced["file_id"]}]
+    assert (await refusal(client.files_completeUploadExternal(files=files)))["error"] == "file_not_found"
+    for body, status in ((b"four", 400), (b"two", 200)):
+        async with session.post(announced["upload_url"], data=body) as response:
+            assert response.status == status
+    assert (await client.files_completeUploadExternal(files=files))["files"][0]["size"] == 3
 
 
 async def test_a_status_goes_away_by_a_reply_or_after_two_minutes(slack: Workspace, client: Client) -> None:

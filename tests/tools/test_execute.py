@@ -15,20 +15,21 @@ import pytest
 from bot.domain.errors import ConfigError
 from bot.domain.tool import Planned
 from bot.engine.ports import CallContext, Progress
+from bot.policy import shell
 from bot.tools.builtin.execute import ExecuteSettings, execute
 from bot.tools.process.run import ProcessLimits
 from bot.tools.process.sandbox import Kind, Sandbox, find_sandbox
 from bot.tools.registry import Registry
 from tests.tools.support import preview, run
 
+ROOT = Path(__file__).parents[2]
 SANDBOXES: tuple[Kind, ...] = ("bwrap", "landlock")
 
 
 def prove(text: str) -> Sequence[str] | str | None:
-    """Stand in for the policy's prover: words are an argv, `a && b` is text, what has a $ is not proved."""
-    if "$" in text:
-        return None
-    return text if "&&" in text else shlex.split(text)
+    """Do what the wiring does with the policy's prover."""
+    proof = shell.prove(text)
+    return None if isinstance(proof, shell.NotProved) else proof.argv or proof.render()
 
 
 def toolbox(sandbox: Sandbox | None = None, **limits: float) -> Registry:
@@ -89,6 +90,11 @@ async def test_a_proved_command_runs_without_a_shell(context: CallContext) -> No
 async def test_a_proved_pipeline_runs_as_its_canonical_text(context: CallContext) -> None:
     ran = await run(toolbox(), context, "execute", command="echo one && echo two")
     assert ran.text == "one\ntwo\nexit 0"
+
+
+async def test_a_proved_builtin_runs_with_its_words_quoted(context: CallContext) -> None:
+    ran = await run(toolbox(), context, "execute", command="command -v sh '*' '; echo no'")
+    assert ran.text == "/usr/bin/sh\nexit 0"
 
 
 async def test_what_is_not_proved_runs_only_after_approval(
@@ -186,6 +192,11 @@ async def test_a_command_that_hangs_is_stopped_and_keeps_what_it_said(approved: 
     assert (ran.status, ran.text) == ("error", "before\nstopped: it ran longer than 0.5 s")
 
 
+async def test_a_command_that_closes_its_output_and_goes_on_is_stopped_too(approved: CallContext) -> None:
+    ran = await run(toolbox(), approved, "execute", command="exec >&- 2>&-; sleep 1000 # $", timeout=0.5)
+    assert ran.text == "stopped: it ran longer than 0.5 s"
+
+
 async def test_a_command_that_ignores_sigterm_is_killed(approved: CallContext) -> None:
     ran = await run(
         toolbox(),
@@ -264,6 +275,33 @@ async def test_cancelling_the_run_ends_the_command(approved: CallContext, tmp_pa
     await gone(pid)
 
 
+async def test_a_command_does_not_outlive_a_bot_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "like_the_bot.py"
+    script.write_text(
+        "import asyncio\n"
+        "from bot.tools.process.run import Command, stream\n"
+        "async def main():\n"
+        "    command = Command(argv=('sh', '-c', 'echo $$; setsid sleep 1000 & sleep 1000'), cwd='/',\n"
+        "        environment={'PATH': '/usr/bin:/bin'})\n"
+        "    async for event in stream(command): print(event, end='', flush=True)\n"
+        "asyncio.run(main())\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    bot = await asyncio.create_subprocess_exec(
+        sys.executable, str(script), stdout=asyncio.subprocess.PIPE, env=environment
+    )
+    assert bot.stdout
+    command = int(await bot.stdout.readline())
+    children = Path(f"/proc/{command}/task/{command}/children")
+    while len(children.read_text().split()) < 2:
+        await asyncio.sleep(0.01)
+    sleepers = [int(pid) for pid in children.read_text().split()]
+    bot.kill()
+    await bot.communicate()
+    for pid in (command, *sleepers):
+        await gone(pid)
+
+
 async def test_memory_is_limited(approved: CallContext) -> None:
     command = f"{sys.executable} -I -S -c 'x = bytearray(1024**3)' # $"
     ran = await run(toolbox(memory=256 * 1024**2), approved, "execute", command=command)
@@ -334,6 +372,26 @@ async def test_escapes_fail(
     assert not Path("/etc/askfirst-was-here").exists()
 
 
+async def test_a_command_that_starts_at_the_root_cannot_write_the_system(
+    sandbox: Sandbox, approved: CallContext
+) -> None:
+    for where in ("/", "/var", "/etc"):
+        elsewhere = replace(approved, cwd=where)
+        ran = await run(toolbox(sandbox), elsewhere, "execute", command="echo x > askfirst-was-here # $")
+        assert ran.status == "error", ran.text
+        assert not (Path(where) / "askfirst-was-here").exists()
+
+
+async def test_a_command_that_starts_at_a_hidden_place_finds_nothing_there(
+    sandbox: Sandbox, approved: CallContext, tmp_path: Path
+) -> None:
+    (tmp_path / "id_rsa").write_text("the secret")
+    hiding = replace(sandbox, hidden=(*sandbox.hidden, str(tmp_path)))
+    ran = await run(toolbox(hiding), approved, "execute", command="cat id_rsa")
+    assert ran.status == "error"
+    assert "the secret" not in ran.text
+
+
 async def test_the_network_is_there_only_if_it_was_asked_for_and_approved(
     sandbox: Sandbox, context: CallContext, approved: CallContext, listener: int
 ) -> None:
@@ -364,6 +422,30 @@ async def test_configured_directories_are_writable_and_hidden_ones_are_not_there
         ).status == "error"
 
 
+async def test_a_secret_inside_the_working_directory_can_be_hidden(
+    approved: CallContext, tmp_path: Path, outside: Path
+) -> None:
+    (tmp_path / ".env").write_text("the secret")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "way").symlink_to(outside)
+    for kind in SANDBOXES:
+        try:
+            sandbox = await find_sandbox(kind, hidden=[str(tmp_path / ".env")])
+        except ConfigError:
+            continue
+        box = toolbox(sandbox)
+        assert "the secret" not in (await run(box, approved, "execute", command="cat .env")).text
+        await run(box, approved, "execute", command="echo overwritten > .env # $")
+        await run(box, approved, "execute", command="rm -f .env; mv .env away; ln -f .env link # $")
+        assert (tmp_path / ".env").read_text() == "the secret"
+        ran = await run(box, approved, "execute", command="echo x > src/made && ls -A # $")
+        assert (ran.status, ran.text) == ("ok", ".env\nsrc\nway\nexit 0")
+        # Next to a hidden path, Landlock needs a list of what is allowed. A link must not get on it.
+        through = await run(box, approved, "execute", command="echo x > way/made # $")
+        assert through.status == "error"
+        assert list(outside.iterdir()) == []
+
+
 async def test_a_sandbox_that_does_not_work_is_an_error_where_it_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -373,5 +455,7 @@ async def test_a_sandbox_that_does_not_work_is_an_error_where_it_is_required(
 
 
 async def test_auto_finds_something_and_none_warns() -> None:
+    assert Sandbox(kind="landlock", abi=3).warning.startswith("landlock without network rules")
+    assert Sandbox(kind="landlock", abi=4).warning == ""
     assert (await find_sandbox("auto")).kind in {"bwrap", "landlock", "none"}
     assert (await find_sandbox("none")).warning.startswith("not sandboxed")

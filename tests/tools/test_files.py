@@ -145,12 +145,34 @@ async def test_append_and_create_do_what_they_say(
     (tmp_path / "f").write_text("one\n")
     (tmp_path / "f").chmod(0o640)
     appended = await run(toolbox, context, "write_file", path="f", content="two\n", mode="append")
-    assert appended.text == f"Wrote {tmp_path / 'f'}: 4 bytes before, 8 bytes now."
+    assert appended.text == f"Appended 4 bytes to {tmp_path / 'f'}."
     assert (tmp_path / "f").read_text() == "one\ntwo\n"
     assert (tmp_path / "f").stat().st_mode & 0o777 == 0o640
     refused = await run(toolbox, context, "write_file", path="f", content="", mode="create")
     assert refused.text == "f exists already; use mode replace or append to change it"
     assert list(tmp_path.iterdir()) == [tmp_path / "f"]
+
+
+async def test_a_large_file_is_bound_by_its_state_and_not_read(
+    toolbox: Toolbox, context: CallContext, tmp_path: Path
+) -> None:
+    path = make_file(tmp_path / "big", size=40_000_000_000)
+    impact = await preview(toolbox, context, "write_file", path="big", content="x", mode="append")
+    assert impact.summary == f"Append to {path} (40 GB)."
+    assert impact.detail == "Too large to show what changes."
+    os.truncate(path, 40_000_000_001)
+    again = await preview(toolbox, context, "write_file", path="big", content="x", mode="append")
+    assert again.fingerprint != impact.fingerprint
+
+
+async def test_a_file_that_is_one_endless_line_is_read_in_bounded_memory(
+    toolbox: Toolbox, context: CallContext, tmp_path: Path
+) -> None:
+    with (tmp_path / "line").open("w") as file:
+        file.write("x" * 10_000)
+        file.write("\nshort\n")
+    ran = await run(toolbox, context, "read_file", path="line")
+    assert ran.text == "x" * 2000 + "… 8,001 bytes of this line left out\nshort\n"
 
 
 async def test_writing_through_a_link_changes_what_it_points_to(

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -95,7 +96,7 @@ async def floods(args: Nothing, context: CallContext) -> AsyncIterator[str]:
 @tool()
 async def asks(args: Nothing, context: CallContext) -> str:
     if context.resumed is None:
-        raise Suspend(Question(text="Which one?"), {"step": 2})
+        raise Suspend(Question(text="Which one, hunter2-secret?"), {"step": 2})
     return f"{context.resumed.answer['data']} at step {context.resumed.state['step']}"
 
 
@@ -105,6 +106,7 @@ async def leaks(args: Nothing, context: CallContext) -> AsyncIterator[str]:
     yield "secret, and that is all\n"
 
 
+PART = "It may have done part of its work."
 TOOLS = (greet, plain, streams, concludes, fails, crashes, leaves, cancels_itself, hangs, floods, asks, leaks)
 
 
@@ -142,7 +144,7 @@ async def test_a_conclusion_replaces_what_was_streamed(toolbox: Toolbox, context
         ("crashes", "The tool failed with KeyError: 'missing'"),
         ("leaves", "The tool failed with SystemExit: 3"),
         ("cancels_itself", "The tool was cancelled from within."),
-        ("hangs", "hangs was stopped after 0.05 s, its time limit. It may have done part of its work."),
+        ("hangs", f"started\nhangs was stopped after 0.05 s, its time limit. {PART}"),
     ],
 )
 async def test_whatever_goes_wrong_is_told_in_words(
@@ -188,7 +190,8 @@ async def test_a_tool_stops_half_way_and_goes_on_with_the_answer(
     toolbox: Toolbox, context: CallContext
 ) -> None:
     first = await run(toolbox, context, "asks")
-    assert (first.suspended.question.text, first.suspended.state) == ("Which one?", {"step": 2})
+    assert first.suspended.question.text == "Which one, ‹secret:9384›?"
+    assert first.suspended.state == {"step": 2}
     resumed = Resumed(state=first.suspended.state, answer={"data": "the red one"})
     second = await run(toolbox, replace(context, resumed=resumed), "asks")
     assert second.text == "the red one at step 2"
@@ -201,6 +204,20 @@ async def test_a_secret_split_over_two_chunks_is_masked_in_both_places(
     assert ran.text == ran.progress == "password is ‹secret:9384›, and that is all\n"
 
 
+async def test_a_secret_across_the_cut_of_a_long_result_is_masked_first(context: CallContext) -> None:
+    secret = "hunter2-secret"
+
+    @tool()
+    async def long(args: Nothing, context: CallContext) -> str:
+        # The middle is left out from the 500th character on: inside the secret.
+        return "x" * 493 + secret + "y" * 5000
+
+    toolbox = Registry([long], redactor=Redactor([secret]), limits=Limits(output=1000))
+    ran = await run(toolbox, context, "long")
+    assert "hunter2" not in ran.text
+    assert ran.text.startswith("x" * 493 + "‹secret")
+
+
 async def test_a_preview_that_breaks_or_hangs_says_that_it_could_not_measure(
     toolbox: Toolbox, context: CallContext
 ) -> None:
@@ -211,6 +228,33 @@ async def test_a_preview_that_breaks_or_hangs_says_that_it_could_not_measure(
     hanging = await preview(toolbox, context, "crashes")
     assert hanging.summary == "Could not be measured: it took longer than 0.05 s."
     assert await toolbox.preview(Planned(tool="plain", args={}), context) is None
+
+
+async def test_tools_that_block_their_threads_do_not_block_the_others(context: CallContext) -> None:
+    release = threading.Event()
+
+    @tool(seconds=0.2)
+    def blocks(args: Nothing, context: CallContext) -> str:
+        release.wait(30)
+        return "at last"
+
+    toolbox = Registry([blocks, plain])
+    try:
+        # More than any shared pool of threads would have.
+        hung = await asyncio.gather(*(run(toolbox, context, "blocks") for _ in range(50)))
+        assert {ran.status for ran in hung} == {"error"}
+        assert (await run(toolbox, context, "plain")).text == "from a thread"
+    finally:
+        release.set()
+
+
+async def test_a_plain_function_that_raises_stop_iteration_is_told(context: CallContext) -> None:
+    @tool()
+    def stops(args: Nothing, context: CallContext) -> str:
+        return next(iter(()))
+
+    ran = await run(Registry([stops]), context, "stops")
+    assert ran.text == "The tool failed with RuntimeError: StopIteration() was raised"
 
 
 async def test_whoever_stops_listening_stops_the_tool(context: CallContext) -> None:

@@ -1,5 +1,6 @@
 """One call of a Web API method, and the checks that several methods share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from bot.playground.blockkit.rules import Problem
 from bot.playground.blockkit.surfaces import ALL_TEXT, check_blocks, text_length
 from bot.playground.errors import SlackError, bad_arguments
 from bot.playground.manifest import Manifest
-from bot.playground.shapes import Json, as_dict
+from bot.playground.shapes import Json, as_dict, as_list, dicts
 from bot.playground.world import BOT_USER, Channel, Message, World
 
 #: `text` is cut at this length, as Slack does; an update longer than `UPDATE_TEXT` is refused.
@@ -22,8 +23,10 @@ class Call:
     world: World
     manifest: Manifest
     args: Arguments
-    #: Where this server answers, for upload and socket addresses.
+    #: Where this server answers, for links and uploads.
     url: str
+    #: Issues the address of a new socket.
+    new_socket: Callable[[], str]
 
 
 def member_channel(call: Call, name: str = "channel") -> Channel:
@@ -54,8 +57,8 @@ def thread_root(call: Call, channel: Channel, name: str = "thread_ts") -> str | 
     return found.root
 
 
-def blocks_of(call: Call) -> list[Json]:
-    blocks: list[Any] = call.args.array("blocks", error="invalid_blocks_format") or []
+def blocks_of(args: Arguments) -> list[Json]:
+    blocks: list[Any] = args.array("blocks", error="invalid_blocks_format") or []
     if problems := check_blocks(blocks, "message"):
         raise invalid("invalid_blocks", problems)
     if text_length(blocks) > ALL_TEXT:
@@ -63,31 +66,42 @@ def blocks_of(call: Call) -> list[Json]:
     return blocks
 
 
-def content(call: Call, *, longest: int | None = None) -> Json:
+def content(args: Arguments, *, longest: int | None = None) -> Json:
     """Return text, blocks, attachments and metadata of a message to store, checked."""
-    args = call.args
     text = args.optional("text") or ""
     markdown = args.optional("markdown_text") or ""
     if markdown and (text or "blocks" in args):
         raise SlackError("markdown_text_conflict")
     if len(markdown) > MARKDOWN_TEXT or (longest is not None and len(text) > longest):
         raise SlackError("msg_too_long")
-    blocks = blocks_of(call)
-    attachments: list[Any] = args.array("attachments", error="invalid_attachments") or []
-    if len(attachments) > 100:
-        raise SlackError("too_many_attachments")
+    blocks = blocks_of(args)
+    attachments = _attachments_of(args)
     if not (text or markdown or blocks or attachments):
         raise SlackError("no_text")
     return {
         "text": (text or markdown)[:LONGEST_TEXT],
         "blocks": [{"type": "markdown", "text": markdown}] if markdown else blocks,
         "attachments": attachments,
-        "metadata": metadata_of(call),
+        "metadata": metadata_of(args),
     }
 
 
-def metadata_of(call: Call) -> Json | None:
-    metadata = call.args.mapping("metadata", error="invalid_metadata_format")
+def _attachments_of(args: Arguments) -> list[Json]:
+    attachments: list[Any] = args.array("attachments", error="invalid_attachments") or []
+    if len(attachments) > 100:
+        raise SlackError("too_many_attachments")
+    found = dicts(attachments)
+    if len(found) != len(attachments):
+        raise SlackError("invalid_attachments")
+    for index, attachment in enumerate(found):
+        blocks: list[Any] = as_list(attachment.get("blocks")) or []
+        if problems := check_blocks(blocks, "message", f"/attachments/{index}/blocks"):
+            raise invalid("invalid_blocks", problems)
+    return found
+
+
+def metadata_of(args: Arguments) -> Json | None:
+    metadata = args.mapping("metadata", error="invalid_metadata_format")
     if not metadata:
         return None
     if not isinstance(metadata.get("event_type"), str) or as_dict(metadata.get("event_payload")) is None:

@@ -27,7 +27,7 @@ def post_message(call: Call) -> Json:
         user=BOT_USER,
         by_bot=True,
         thread_ts=thread_root(call, channel),
-        **content(call),
+        **content(call.args),
     )
     timeline.post(call.world, message)
     return {"channel": channel.id, "ts": message.ts, "message": message_json(call.world, message)}
@@ -38,7 +38,7 @@ def update(call: Call) -> Json:
     message = own_message(call, channel, "cant_update_message")
     if message.stream is not None and message.stream.is_open(call.world.now()):
         raise SlackError("streaming_state_conflict")
-    changes = content(call, longest=UPDATE_TEXT)
+    changes = content(call.args, longest=UPDATE_TEXT)
     # What the call leaves out stays. Buttons too: only `blocks=[]` or other blocks take them away.
     for name in ("blocks", "attachments", "metadata"):
         if name not in call.args and "markdown_text" not in call.args:
@@ -71,7 +71,7 @@ def post_ephemeral(call: Call) -> Json:
         by_bot=True,
         thread_ts=thread_root(call, channel),
         ephemeral_to=user,
-        **content(call),
+        **content(call.args),
     )
     timeline.post(call.world, message)
     return {"message_ts": message.ts}

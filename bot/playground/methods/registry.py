@@ -35,14 +35,14 @@ class Method:
             raise SlackError("missing_scope", needed=needed, provided=",".join(sorted(call.manifest.scopes)))
 
 
-def _socket_address(_call: Call) -> Json:
-    raise NotImplementedError("the server issues the ticket")
+def _open_connection(call: Call) -> Json:
+    return {"url": call.new_socket()}
 
 
 METHODS: dict[str, Method] = {
     "agents.sessions.rename": Method(agents.rename_session, "chat:write"),
     "agents.sessions.setStatus": Method(agents.set_session_status, "chat:write"),
-    "apps.connections.open": Method(_socket_address, caller="app"),
+    "apps.connections.open": Method(_open_connection, caller="app"),
     "assistant.threads.setStatus": Method(agents.set_thread_status, "chat:write", 600),
     "assistant.threads.setSuggestedPrompts": Method(agents.set_suggested_prompts, "assistant:write", 100),
     "assistant.threads.setTitle": Method(agents.set_title, "assistant:write", 100),

@@ -53,7 +53,7 @@ def append(call: Call) -> Json:
 
 def stop(call: Call) -> Json:
     message = _streaming(call)
-    last, metadata = blocks_of(call), metadata_of(call)
+    last, metadata = blocks_of(call.args), metadata_of(call.args)
     if status := call.args.optional("session_status"):
         check_status(call, status)
     _grow(call, message)

@@ -5,6 +5,6 @@
 """
 
 from bot.policy.shell.lexer import NotProved, Proof, Simple, Step, prove
-from bot.policy.shell.readings import Reading, readings
+from bot.policy.shell.readings import Reading, TooComplex, readings
 
-__all__ = ["NotProved", "Proof", "Reading", "Simple", "Step", "prove", "readings"]
+__all__ = ["NotProved", "Proof", "Reading", "Simple", "Step", "TooComplex", "prove", "readings"]

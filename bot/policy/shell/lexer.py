@@ -68,8 +68,9 @@ class NotProved:
 
 
 # A tilde or hash inside a word is a letter to bash; at its start, or after `=` and `:`, it is not.
-_WORD = r"""(?:[A-Za-z0-9_@%+=:,./^\]-]+|(?<=[A-Za-z0-9_^/.-])[~\#]|\{\}
-            |'[ -&(-~\n\t]*'|"[ \#%-\[\]-_a-~\n\t]*")+"""
+# The quantifiers are possessive: a word has one reading, and a long one must not be tried in all others.
+_WORD = r"""(?:[A-Za-z0-9_@%+=:,./^\]-]++|(?<=[A-Za-z0-9_^/.-])[~\#]|\{\}
+            |'[ -&(-~\n\t]*'|"[ \#%-\[\]-_a-~\n\t]*")++"""
 _END = r"(?=[ \t\n;|&]|\Z)"
 _TOKEN = re.compile(
     rf"""[ \t]*(?:

@@ -1,6 +1,7 @@
 """A rough reader that splits text at every operator. It may see too many commands: that is its purpose."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bot.policy.shell.words import unquote
@@ -83,12 +84,11 @@ def split(text: str) -> list[Reading]:
     return line.found
 
 
-def inner_texts(text: str) -> list[str]:
-    """Return what stands inside `$(…)`, backticks, `<(…)` and `${…}`, also within double quotes."""
+def inner_texts(text: str) -> Iterator[str]:
+    """Yield what stands inside `$(…)`, backticks, `<(…)` and `${…}`, also within double quotes."""
     bare = text if "<<" in text or text.count("'") % 2 else _without_single_quotes(text)
-    return [
-        found for match in _INNER.finditer(bare) if (found := _balanced(bare, match.end(), match[0])).strip()
-    ]
+    for match in _INNER.finditer(bare):
+        yield _balanced(bare, match.end(), match[0])
 
 
 def _without_single_quotes(text: str) -> str:

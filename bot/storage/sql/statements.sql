@@ -16,7 +16,7 @@ SELECT run_id, state, version, owner, updated_at, v, head FROM runs WHERE run_id
 
 -- runs_like --
 -- People type the beginning of an id
-SELECT run_id FROM runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id LIMIT 3
+SELECT run_id FROM runs WHERE run_id LIKE $1 ORDER BY run_id LIMIT 3
 
 -- list_runs --
 SELECT run_id, state, version, owner, updated_at, v, head FROM runs ORDER BY created_at DESC LIMIT $1
@@ -41,18 +41,14 @@ UPDATE runs SET updated_at = updated_at WHERE run_id = $1
 RETURNING run_id, state, version, owner, updated_at, v, head
 
 -- save_run --
--- Writes only on top of the version this worker has seen. Parking finds the run ready again if its last
--- interrupt was settled meanwhile
-UPDATE runs SET
-  state = CASE WHEN $4 <> 'waiting' OR EXISTS (SELECT 1 FROM interrupts WHERE run_id = $1 AND status = 'open')
-               THEN $4 ELSE 'ready' END,
-  owner = CASE WHEN $4 = 'running' THEN owner ELSE NULL END,
+-- Writes only on top of the version this worker has seen, and first of all: whoever lost the run writes nothing
+UPDATE runs SET state = $4, owner = CASE WHEN $4 = 'running' THEN owner ELSE NULL END,
   version = version + 1, updated_at = $5, v = $6, head = $7
 WHERE run_id = $1 AND version = $2 AND owner = $3
-RETURNING state, cancel, EXISTS (SELECT 1 FROM notes WHERE run_id = $1)
+RETURNING cancel, EXISTS (SELECT 1 FROM notes WHERE run_id = $1)
 
 -- wake_run --
--- The last settled interrupt makes a waiting run claimable
+-- The last settled interrupt makes a waiting run claimable; so does parking after it was settled
 UPDATE runs SET state = 'ready', version = version + 1, updated_at = $2
 WHERE run_id = $1 AND state = 'waiting'
   AND NOT EXISTS (SELECT 1 FROM interrupts WHERE run_id = $1 AND status = 'open')
@@ -63,6 +59,9 @@ UPDATE runs SET cancel = $2, state = CASE WHEN state = 'waiting' THEN 'ready' EL
   version = CASE WHEN state = 'waiting' THEN version + 1 ELSE version END, updated_at = $3
 WHERE run_id = $1 AND state IN ('ready', 'running', 'waiting')
 RETURNING state
+
+-- forget_cancel --
+UPDATE runs SET cancel = NULL WHERE run_id = $1
 
 -- cancels_of --
 SELECT run_id, cancel FROM runs WHERE owner = $1 AND state = 'running' AND cancel IS NOT NULL
@@ -92,7 +91,7 @@ VALUES ($1, $2, $3, 'open', $4, $5, $6, $7)
 ON CONFLICT (interrupt_id) DO NOTHING
 
 -- interrupt --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts WHERE interrupt_id = $1
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts WHERE interrupt_id = $1
 
 -- settle_interrupt --
 -- The only way an interrupt ends: of two answers, or an answer and the clock, one changes the row
@@ -106,20 +105,16 @@ WHERE run_id = $1 AND status = 'open'
 RETURNING interrupt_id
 
 -- open_interrupts --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE status = 'open' ORDER BY expires_at, interrupt_id LIMIT $1
 
 -- open_interrupts_of_run --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE run_id = $1 AND status = 'open' ORDER BY opened_at, interrupt_id
 
 -- interrupts_of_run --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE run_id = $1 ORDER BY opened_at, interrupt_id
-
--- due_interrupts --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
-WHERE status = 'open' AND expires_at <= $1 ORDER BY expires_at LIMIT $2
 
 -- insert_vote --
 -- One vote a person
@@ -131,7 +126,7 @@ SELECT v, body FROM votes WHERE interrupt_id = $1 ORDER BY at, voter
 
 -- insert_note --
 INSERT INTO notes (run_id, note_id, at, author, body)
-SELECT $1, COALESCE(MAX(note_id), 0) + 1, $2, $3, $4 FROM notes WHERE run_id = $1
+SELECT $1, COALESCE(MAX(note_id), 0) + 1, CAST($2 AS BIGINT), $3, $4 FROM notes WHERE run_id = $1
 
 -- notes --
 SELECT note_id, at, author, body FROM notes WHERE run_id = $1 ORDER BY note_id
@@ -215,9 +210,6 @@ INSERT INTO uses (key, at, run_id) VALUES ($1, $2, $3)
 -- count_uses --
 SELECT COUNT(*) FROM uses WHERE key = $1 AND at > $2
 
--- forget_uses --
-DELETE FROM uses WHERE at < $1
-
 -- insert_grant --
 INSERT INTO grants (grant_id, place, tool, granted_by, expires_at, max_uses, used, v, body)
 VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)
@@ -248,6 +240,128 @@ DELETE FROM timers WHERE interrupt_id = $1
 
 -- next_timer --
 SELECT MIN(due_at) FROM timers
+
+-- due_timers --
+-- In the order in which they should have fired. A timer without its interrupt is found, too, and thrown away
+SELECT timers.interrupt_id, timers.kind, timers.ordinal, timers.due_at, timers.who, interrupts.run_id
+FROM timers LEFT JOIN interrupts ON interrupts.interrupt_id = timers.interrupt_id
+WHERE timers.due_at <= $1 ORDER BY timers.due_at, timers.interrupt_id, timers.kind, timers.ordinal LIMIT $2
+
+-- due_timers_of --
+SELECT timers.interrupt_id, timers.kind, timers.ordinal, timers.due_at, timers.who, interrupts.run_id
+FROM timers LEFT JOIN interrupts ON interrupts.interrupt_id = timers.interrupt_id
+WHERE timers.interrupt_id = $2 AND timers.due_at <= $1
+ORDER BY timers.due_at, timers.kind, timers.ordinal
+
+-- take_timer --
+-- The claim: of several processes that found it due, one removes it, and fires it in the same transaction
+DELETE FROM timers WHERE interrupt_id = $1 AND kind = $2 AND ordinal = $3 AND due_at = $4 RETURNING kind
+
+-- put_timer --
+INSERT INTO timers (interrupt_id, kind, ordinal, due_at, who) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (interrupt_id, kind, ordinal) DO UPDATE SET due_at = excluded.due_at, who = excluded.who
+
+-- renew_interrupt --
+UPDATE interrupts SET expires_at = $2 WHERE interrupt_id = $1 AND status = 'open' RETURNING interrupt_id
+
+-- escalate_interrupt --
+UPDATE interrupts SET escalated = $2 WHERE interrupt_id = $1 AND status = 'open' RETURNING interrupt_id
+
+-- open_siblings --
+SELECT interrupt_id FROM interrupts
+WHERE run_id = $1 AND status = 'open' AND interrupt_id <> $2 ORDER BY opened_at, interrupt_id
+
+-- expire_siblings --
+-- Questions of a stopped run whose own time is over, too
+UPDATE interrupts SET status = 'settled', settled_at = $2, outcome = $3
+WHERE run_id = $1 AND status = 'open' AND expires_at <= $2
+RETURNING interrupt_id
+
+-- replace_outcome --
+-- Asked again while the run still waits: what was expired is followed by another question
+UPDATE interrupts SET outcome = $2 WHERE interrupt_id = $1 AND status = 'settled'
+
+-- insert_base --
+INSERT INTO bases (run_id, base_id) VALUES ($1, $2) ON CONFLICT (run_id) DO NOTHING
+
+-- claim_mark --
+-- Something that happens once in a while is done by the process that moves its mark forward
+INSERT INTO marks (name, at) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at < excluded.at
+RETURNING name
+
+-- waiting --
+-- With the front that shows its card, if one does
+SELECT interrupts.interrupt_id, interrupts.run_id, interrupts.status, interrupts.v, interrupts.body,
+  interrupts.outcome, interrupts.expires_at, interrupts.escalated, outbox.front
+FROM interrupts LEFT JOIN outbox ON outbox.key = 'card/' || interrupts.interrupt_id
+WHERE interrupts.status = 'open' ORDER BY interrupts.expires_at, interrupts.interrupt_id LIMIT $1
+
+-- count_open --
+SELECT COUNT(*) FROM interrupts WHERE status = 'open'
+
+-- removable_runs --
+-- Finished long ago, and nobody's conversation goes on from them. Runs that were set aside stay for somebody to look at
+SELECT run_id FROM runs
+WHERE state IN ('done', 'failed', 'cancelled') AND updated_at < $1
+  AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.base_id = runs.run_id)
+ORDER BY updated_at LIMIT $2
+
+-- remove_run --
+-- Checked again: somebody may have gone on from it meanwhile
+DELETE FROM runs
+WHERE run_id = $1 AND state IN ('done', 'failed', 'cancelled') AND updated_at < $2
+  AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.base_id = runs.run_id)
+RETURNING run_id
+
+-- remove_base --
+DELETE FROM bases WHERE run_id = $1
+
+-- insert_leftover --
+INSERT INTO leftovers (run_id) VALUES ($1) ON CONFLICT (run_id) DO NOTHING
+
+-- leftovers --
+SELECT run_id FROM leftovers LIMIT 1
+
+-- remove_leftover --
+DELETE FROM leftovers WHERE run_id = $1
+
+-- remove_entries --
+DELETE FROM entries WHERE run_id = $1
+  AND seq IN (SELECT seq FROM entries WHERE run_id = $1 ORDER BY seq LIMIT $2)
+RETURNING seq
+
+-- remove_votes --
+DELETE FROM votes WHERE interrupt_id IN (SELECT interrupt_id FROM interrupts WHERE run_id = $1)
+
+-- remove_interrupts --
+DELETE FROM interrupts WHERE run_id = $1
+
+-- remove_timers --
+DELETE FROM timers WHERE interrupt_id IN (SELECT interrupt_id FROM interrupts WHERE run_id = $1)
+
+-- remove_notes --
+DELETE FROM notes WHERE run_id = $1
+
+-- remove_posts --
+DELETE FROM outbox WHERE run_id = $1
+
+-- forget_uses --
+-- Uses have no name of their own; the oldest are removed up to the time of the last of a batch
+DELETE FROM uses WHERE at <= (SELECT MAX(at) FROM (SELECT at FROM uses WHERE at < $1 ORDER BY at LIMIT $2) AS oldest)
+RETURNING key
+
+-- forget_grants --
+DELETE FROM grants WHERE grant_id IN
+  (SELECT grant_id FROM grants WHERE expires_at < $1 LIMIT $2) RETURNING grant_id
+
+-- forget_posts --
+-- Messages that belong to no run: digests
+DELETE FROM outbox WHERE key IN
+  (SELECT key FROM outbox WHERE run_id = '' AND shown >= wanted AND due_at < $1 LIMIT $2) RETURNING key
+
+-- all_entries --
+SELECT seq, at, v, body FROM entries WHERE run_id = $1 ORDER BY seq
 
 -- insert_inbox --
 -- A delivery that was seen before changes no row
@@ -306,7 +420,7 @@ SELECT run_id, state, version, owner, updated_at, v, head FROM runs
 WHERE requester = $1 ORDER BY created_at DESC LIMIT $2
 
 -- recently_settled --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE status = 'settled' ORDER BY settled_at DESC LIMIT $1
 
 -- refs_of --

@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-import jsonschema_rs
 from pydantic import Field
 
 from bot.domain.canonical import JsonObject
 from bot.domain.interrupt import Option, Question
 from bot.domain.tool import READS
 from bot.engine.ports import CallContext, Resumed
+from bot.tools.schema import misfit, validator
 from bot.tools.tool import Arguments, Suspend, Tool, ToolFailed, tool
 
 
@@ -31,10 +31,7 @@ async def ask_human(args: AskHuman, context: CallContext) -> str:
 
 def _question(args: AskHuman) -> Question:
     if args.schema_ is not None:
-        try:
-            jsonschema_rs.validator_for(args.schema_)
-        except (jsonschema_rs.ValidationError, ValueError) as error:
-            raise ToolFailed(f"schema is not a valid JSON schema: {_first_line(error)}") from error
+        validator(args.schema_)
     if len(set(args.options)) != len(args.options):
         raise ToolFailed("two options are the same")
     options = tuple(Option(id=str(number), label=label) for number, label in enumerate(args.options, 1))
@@ -45,7 +42,7 @@ def _answer(args: AskHuman, resumed: Resumed) -> str:
     """Return the answer for the model. It was checked when it was given; it is checked here again."""
     data: Any = resumed.answer.get("data")
     if args.schema_ is not None and "option" not in resumed.answer:
-        problem = _misfit(args.schema_, data)
+        problem = misfit(validator(args.schema_), data)
         if problem:
             raise ToolFailed(f"The answer does not fit the form: {problem}")
         return json.dumps(data, ensure_ascii=False)
@@ -54,18 +51,6 @@ def _answer(args: AskHuman, resumed: Resumed) -> str:
     if args.options and data not in args.options:
         raise ToolFailed(f"{data!r} is not one of the options.")
     return data
-
-
-def _misfit(schema: JsonObject, value: Any) -> str | None:
-    error = next(iter(jsonschema_rs.validator_for(schema).iter_errors(value)), None)
-    if error is None:
-        return None
-    where = ".".join(str(part) for part in error.instance_path)
-    return f"{where}: {error.message}" if where else error.message
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def ask_tools() -> tuple[Tool[Any], ...]:

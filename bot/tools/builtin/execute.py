@@ -14,8 +14,9 @@ from bot.domain.tool import Impact
 from bot.engine.ports import CallContext
 from bot.tools.process.run import Command, Exited, ProcessLimits, stream
 from bot.tools.process.sandbox import PATH, Sandbox
+from bot.tools.threads import in_thread
 from bot.tools.tool import Arguments, Output, Tool, ToolFailed, located, tool
-from bot.tools.walk import directory_of, in_thread
+from bot.tools.walk import directory_of
 
 #: argv to execute · canonical text for a shell · None: not proved.
 Prover: TypeAlias = Callable[[str], Sequence[str] | str | None]
@@ -24,6 +25,8 @@ Network: TypeAlias = Literal["never", "approved", "allowed"]
 
 LONGEST = 900
 _SHELL = ("bash", "--noprofile", "--norc", "-c")
+#: Commands that are no programs: only a shell has them.
+_BUILTINS = frozenset({"cd", "command", "export", "hash", "set", "type", "ulimit", "umask", "unset", "wait"})
 
 
 def nothing_proved(_text: str) -> None:
@@ -80,7 +83,7 @@ def execute(settings: ExecuteSettings) -> Tool[Execute]:
                 environment=environment(private, settings.path),
                 limits=replace(settings.limits, seconds=args.timeout),
             )
-            confined = settings.sandbox.confine(command, private=private, network=args.network)
+            confined = await settings.sandbox.confined(command, private=private, network=args.network)
             ended = Exited(0)
             async with aclosing(stream(confined)) as events:
                 async for event in events:
@@ -117,6 +120,9 @@ def _argv(args: Execute, settings: ExecuteSettings) -> Sequence[str] | None:
             return None
         case str(text):
             return (*_SHELL, text)
+        case argv if argv[0] in _BUILTINS:
+            # Every word quoted: to the shell it is these words and nothing else, as it was proved.
+            return (*_SHELL, shlex.join(argv))
         case argv:
             return argv
 

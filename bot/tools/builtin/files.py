@@ -6,17 +6,20 @@ import os
 import stat
 import tempfile
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from pydantic import Field
 
 from bot.domain.tool import READS, Effects, Impact
 from bot.engine.ports import CallContext, Clock
 from bot.tools.limits import capped
+from bot.tools.threads import in_thread
 from bot.tools.tool import Arguments, Tool, ToolFailed, located, tool
-from bot.tools.walk import Found, Selection, directory_of, in_thread
+from bot.tools.walk import Found, Selection, directory_of
 from bot.tools.words import many, minute, size
 
 #: A longer line of a file is shortened: it is not text that somebody reads.
@@ -42,17 +45,20 @@ def find_files(clock: Clock) -> Tool[FindFiles]:
 
         The first line has the totals of all matches; then size, time of last change and path of each.
         """
-        selection = Selection(
-            root=directory_of(located(args.path, context)),
-            pattern=args.pattern,
-            older_than_days=args.older_than_days,
-            larger_than_bytes=args.larger_than_bytes,
-            contains=args.contains,
-            now=clock().timestamp(),
-        )
-        return await in_thread(lambda stop: _listing(selection, args.limit, stop))
+        return await in_thread(lambda stop: _listing(_selected(args, context, clock), args.limit, stop))
 
     return find_files
+
+
+def _selected(args: FindFiles, context: CallContext, clock: Clock) -> Selection:
+    return Selection(
+        root=directory_of(located(args.path, context)),
+        pattern=args.pattern,
+        older_than_days=args.older_than_days,
+        larger_than_bytes=args.larger_than_bytes,
+        contains=args.contains,
+        now=clock().timestamp(),
+    )
 
 
 def _listing(selection: Selection, limit: int, stop: threading.Event) -> str:
@@ -87,8 +93,9 @@ def _describe_read(path: Path, args: ReadFile) -> str:
         if b"\0" in file.read(8192):
             return f"{path} is a binary file of {size(status.st_size)}; its content is not shown"
         file.seek(0)
-        skipped = sum(1 for _ in islice(file, args.start_line - 1))
-        lines = [_readable(line) for line in islice(file, args.max_lines)]
+        content = _lines(file)
+        skipped = sum(1 for _ in islice(content, args.start_line - 1))
+        lines = list(islice(content, args.max_lines))
         more = bool(file.read(1))
     if not lines:
         return f"{path} is empty" if not skipped else f"{path} has only {many(skipped, 'line')}"
@@ -98,11 +105,16 @@ def _describe_read(path: Path, args: ReadFile) -> str:
     return f"{text.rstrip()}\n… more lines follow; go on with start_line={skipped + len(lines) + 1}"
 
 
-def _readable(line: bytes) -> str:
-    if len(line) <= LONGEST_LINE:
-        return line.decode("utf-8", "replace")
-    rest = f"… {len(line) - LONGEST_LINE:,} bytes of this line left out\n"
-    return line[:LONGEST_LINE].decode("utf-8", "replace") + rest
+def _lines(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines in bounded memory: a file may be one line of gigabytes."""
+    while line := file.readline(LONGEST_LINE):
+        left_out = 0
+        while not line.endswith(b"\n") and (rest := file.readline(1 << 16)):
+            left_out += len(rest)
+            if rest.endswith(b"\n"):
+                break
+        text = line.decode("utf-8", "replace")
+        yield f"{text}… {left_out:,} bytes of this line left out\n" if left_out else text
 
 
 @tool(effects=READS, paths=("path",))
@@ -129,40 +141,38 @@ async def _preview_write(args: WriteFile, context: CallContext) -> Impact:
 
 
 def _measure_write(path: Path, args: WriteFile) -> Impact:
-    before = _content(path)
-    after = _after(before, args)
+    before = _before(path, args)
+    added = len(args.content.encode())
+    after = (before.size if before and args.mode == "append" else 0) + added
     verb = "Create" if before is None else "Append to" if args.mode == "append" else "Replace"
-    facts = {"size before": size(len(before))} if before is not None else {}
+    facts = {"size before": size(before.size)} if before else {}
     if before is None and not path.parent.exists():
         facts["creates directory"] = str(path.parent)
+    # What was appended can be cut off again; what was replaced is gone.
+    keeps = before is None or args.mode == "append"
     return Impact(
-        summary=f"{verb} {path} ({size(len(after))}).{_undo(before, after)}",
+        summary=f"{verb} {path} ({size(after)}).{'' if keeps else ' The present content is not kept.'}",
         count=1,
-        bytes=len(after),
+        bytes=after,
         samples=(str(path),),
-        reversible=before is None or after.startswith(before),
-        fingerprint="absent" if before is None else hashlib.sha256(before).hexdigest(),
-        facts=facts | {"size after": size(len(after))},
-        detail=_diff(before, after, path),
+        reversible=keeps,
+        fingerprint=before.fingerprint if before else "absent",
+        facts=facts | {"size after": size(after)},
+        detail=_diff(before, args, path),
     )
 
 
-def _undo(before: bytes | None, after: bytes) -> str:
-    if before == after:
-        return " Nothing changes."
-    return "" if before is None or after.startswith(before) else " The present content is not kept."
-
-
-def _diff(before: bytes | None, after: bytes, path: Path) -> str:
-    if max(len(before or b""), len(after)) > LARGEST_DIFF:
+def _diff(before: "_Before | None", args: WriteFile, path: Path) -> str:
+    if (before and before.content is None) or len(args.content) > LARGEST_DIFF:
         return "Too large to show what changes."
     try:
-        old, new = (before or b"").decode(), after.decode()
+        old = before.content.decode() if before and before.content else ""
     except UnicodeDecodeError:
         return "Not text; what changes cannot be shown."
-    names = ("/dev/null" if before is None else str(path), str(path))
+    new = old + args.content if args.mode == "append" else args.content
+    names = (str(path) if before else "/dev/null", str(path))
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
-    return capped("\n".join(lines), LONGEST_DIFF)
+    return capped("\n".join(lines), LONGEST_DIFF) or "Nothing changes."
 
 
 @tool(effects=_WRITES, paths=("path",), preview=_preview_write)
@@ -173,15 +183,18 @@ async def write_file(args: WriteFile, context: CallContext) -> str:
 
 
 def _write(path: Path, args: WriteFile) -> str:
-    before = _content(path)
-    after = _after(before, args)
+    before = _before(path, args)
+    content = args.content.encode()
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    mode = stat.S_IMODE(target.stat().st_mode) if before is not None else 0o644
-    _replace(target, after, mode)
+    if before and args.mode == "append":
+        with target.open("ab") as file:
+            file.write(content)
+        return f"Appended {size(len(content))} to {path}."
+    _replace(target, content, before.mode if before else 0o644)
     if before is None:
-        return f"Created {path} with {size(len(after))}."
-    return f"Wrote {path}: {size(len(before))} before, {size(len(after))} now."
+        return f"Created {path} with {size(len(content))}."
+    return f"Wrote {path}: {size(before.size)} before, {size(len(content))} now."
 
 
 def _replace(target: Path, content: bytes, mode: int) -> None:
@@ -199,21 +212,35 @@ def _replace(target: Path, content: bytes, mode: int) -> None:
         raise
 
 
-def _content(path: Path) -> bytes | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """A file as it is now."""
+
+    size: int
+    mode: int
+    fingerprint: str
+    #: None if it is too large to be shown.
+    content: bytes | None
+
+
+def _before(path: Path, args: WriteFile) -> _Before | None:
     try:
         status = path.stat()
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(status.st_mode):
         raise ToolFailed(f"{path} is not a regular file")
-    return path.read_bytes()
-
-
-def _after(before: bytes | None, args: WriteFile) -> bytes:
-    if args.mode == "create" and before is not None:
+    if args.mode == "create":
         raise ToolFailed(f"{args.path} exists already; use mode replace or append to change it")
-    content = args.content.encode()
-    return (before or b"") + content if args.mode == "append" else content
+    content = path.read_bytes() if status.st_size <= LARGEST_DIFF else None
+    # Of a large file not the content but its state: reading gigabytes for a preview helps nobody.
+    state = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+    return _Before(
+        size=status.st_size,
+        mode=stat.S_IMODE(status.st_mode),
+        fingerprint=state if content is None else hashlib.sha256(content).hexdigest(),
+        content=content,
+    )
 
 
 def file_tools(clock: Clock) -> tuple[Tool[Any], ...]:

@@ -97,7 +97,13 @@ def _confine(text: str, libc: ctypes.CDLL) -> None:
     devices = AccessFs.READ_FILE | AccessFs.WRITE_FILE
     # Not strict: an older kernel restricts less, and the probe has told the operator what it can do.
     landlock = Landlock(strict=False)
-    for paths, access in ((rules["read"], reads), (rules["write"], writes), (rules["devices"], devices)):
+    granted = (
+        (rules["read"], reads),
+        (rules["list"], AccessFs.READ_DIR),
+        (rules["write"], writes),
+        (rules["devices"], devices),
+    )
+    for paths, access in granted:
         for path in paths:
             if os.path.exists(path):  # noqa: PTH110 (pathlib is not imported here)
                 file_only = access & (devices | AccessFs.EXECUTE | AccessFs.TRUNCATE)
