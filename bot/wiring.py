@@ -37,6 +37,7 @@ from bot.slack.bot import Bot
 from bot.slack.errands import Errands
 from bot.slack.front import SlackFront
 from bot.slack.http import serving
+from bot.slack.messenger import SlackMessenger
 from bot.slack.people import Channels, SlackPeople
 from bot.slack.poster import Poster
 from bot.slack.render import Renderer
@@ -302,7 +303,15 @@ async def _slack(
         errands = await stack.enter_async_context(Errands().running())
         people, front = SlackPeople(web, me.team), SlackFront(web, errands)
         engine = await stack.enter_async_context(
-            open_engine(settings, front, people=people, model=model, tools=tools, clock=clock)
+            open_engine(
+                settings,
+                front,
+                people=people,
+                messenger=SlackMessenger(web),
+                model=model,
+                tools=tools,
+                clock=clock,
+            )
         )
         front.records = engine.store
         renderer = Renderer(engine.store, Channels(web), front.finish)

@@ -42,7 +42,10 @@ class Renderer:
             case "answer":
                 return await self._answer(due)
             case _:
-                return Rendered(message=fixed(due.kind, due.body or {}))
+                channel = address_of(due.thread_id).channel
+                # To a person alone: nobody reads along.
+                shared = not channel.startswith(("U", "W")) and await self._channels.is_shared(channel)
+                return Rendered(message=fixed(due.kind, due.body or {}, shared=shared))
 
     async def _card(self, due: DuePost) -> JsonObject | None:
         facts = await self._records.card_facts(InterruptId(due.subject))

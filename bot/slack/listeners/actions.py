@@ -1,13 +1,13 @@
 """Buttons and menus. Every click gets an answer: a changed card, a form, or a word to the clicker."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
-from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Approve, Cancel, Choose
-from bot.domain.errors import BotError
-from bot.domain.ids import GrantId, UserId
+from bot.domain.errors import BotError, InvalidAnswer
+from bot.domain.ids import GrantId, InterruptId, UserId
 from bot.engine.rights import objection
 from bot.policy.explain import render_text
 from bot.slack.address import Shown, read_shown
@@ -16,7 +16,10 @@ from bot.slack.listeners.deciding import decide, looked_up, may_look, may_open
 from bot.slack.listeners.home import publish
 from bot.slack.views import modals, names
 from bot.slack.views.arguments import fits
-from bot.slack.views.notices import refusal, whisper
+from bot.slack.views.notices import refusal, told, whisper
+from bot.slack.views.text import when
+
+SNOOZE = timedelta(hours=1)
 
 
 class Click:
@@ -80,6 +83,9 @@ async def _agree(bot: Bot, click: Click, about: Shown, option: str) -> None:
         await may_open(bot, about, click.user)
         bot.open_modal(click.trigger, modals.approve(asked.interrupt, option))
         return
+    if asked.interrupt.kind == "approval" and fits(asked.interrupt, hidden=False) != "card":
+        # The card does not show all of it, so it has no such button; an old one may.
+        raise InvalidAnswer("Look at all of it first: press Review on the card.")
     answer = Choose(option=option) if option else Approve()
     person = await bot.decider(click.user)
     await bot.office.runner.decide(about.interrupt, answer, person, via="slack")
@@ -136,6 +142,11 @@ async def _more(bot: Bot, click: Click) -> None:
             bot.open_modal(click.trigger, modals.review(asked, may_decide=can))
         case names.STOP:
             await decide(bot, about, Cancel(), click.user)
+        case names.LATER:
+            await looked_up(bot, about)
+            person = await bot.decider(click.user)
+            snoozed = await bot.office.runner.snooze(about.interrupt, person, bot.clock() + SNOOZE)
+            bot.whisper(click.user, click.where, told(f"I remind you {when(snoozed.remind_at)}."))
         case _:
             raise BotError("I do not know this entry (any more).")
 
@@ -152,16 +163,20 @@ async def revoke(bot: Bot, grant_id: str, user: UserId) -> None:
     Raises:
         BotError: there is none, or it is not theirs.
     """
-    now = bot.clock()
-    grant = next((each for each in await bot.office.store.grants(now) if each.id == grant_id), None)
+    grant = next((each for each in await bot.office.store.grants(bot.clock()) if each.id == grant_id), None)
     if grant is None:
         raise BotError("There is no such remembered approval (any more).")
     if grant.granted_by != user:
         asked = await bot.office.store.asked(grant.interrupt_id)
         if asked is None or objection(await bot.decider(user), asked):
             raise BotError("Only who gave it, or who could give it, can revoke it.")
-    fact = AuditFact(kind="grant", at=now, run_id=None, body={"grant": grant_id, "revoked_by": user})
-    await bot.office.store.revoke(GrantId(grant_id), now, fact)
+    await bot.office.runner.revoke(GrantId(grant_id), user)
+
+
+async def _again(bot: Bot, click: Click) -> None:
+    person = await bot.decider(click.user)
+    await bot.office.runner.ask_again(InterruptId(click.value), person)
+    bot.whisper(click.user, click.where, whisper("Asked again."))
 
 
 async def _nothing(_bot: Bot, _click: Click) -> None:
@@ -180,4 +195,5 @@ HANDLERS: dict[str, Handler] = {
     names.EXPLAIN: _explain,
     names.MORE: _more,
     names.REVOKE: _revoke,
+    names.AGAIN: _again,
 }

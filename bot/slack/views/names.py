@@ -11,6 +11,7 @@ EXPLAIN = "af:explain"
 REVIEW = "af:review"
 MORE = "af:more"
 REVOKE = "af:revoke"
+AGAIN = "af:again"
 #: Opens a link; Slack tells us of the click all the same.
 LINK = "af:link"
 
@@ -18,6 +19,7 @@ LINK = "af:link"
 REMEMBER = "remember"
 STOP = "stop"
 FULL = "full"
+LATER = "later"
 
 #: Forms.
 APPROVE_FORM = "af:form:approve"
