@@ -300,8 +300,8 @@ async def _slack(
     async with AsyncExitStack() as stack:
         web = await stack.enter_async_context(open_web(tokens.bot, settings.slack_api_url))
         me = await web.identity()
-        errands = await stack.enter_async_context(Errands().running())
-        people, front = SlackPeople(web, me.team), SlackFront(web, errands)
+        errands, live = Errands(), Errands()
+        people, front = SlackPeople(web, me.team), SlackFront(web, live)
         engine = await stack.enter_async_context(
             open_engine(
                 settings,
@@ -314,6 +314,9 @@ async def _slack(
             )
         )
         front.records = engine.store
+        # After the engine, so that they end before its store is closed.
+        await stack.enter_async_context(errands.running())
+        await stack.enter_async_context(live.running(patience=0))
         renderer = Renderer(engine.store, Channels(web), front.finish)
         poster = Poster(engine.store, web, renderer, worker=engine.worker, clock=clock)
         engine.store.posted = poster.poke

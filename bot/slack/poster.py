@@ -165,7 +165,7 @@ class Poster:
                 return await self._posted(where, None, due, message)
             if failed.code in _NO_BLOCKS:
                 logger.exception("Slack refuses the blocks of %s: %s", due.key, failed.code)
-                plain = {"text": message["text"], "blocks": []}
+                plain: JsonObject = {"text": message["text"], "blocks": []}
                 return await self._posted(where, where.ts or None, due, plain)
             raise
 

@@ -27,7 +27,9 @@ class Hands:
         return self.now
 
 
-async def test_a_stream_is_rotated_before_slack_ends_it_and_no_word_is_lost(slack: Workspace) -> None:
+async def test_a_stream_is_rotated_before_slack_ends_it_and_no_word_is_lost(
+    lab: Lab, slack: Workspace
+) -> None:
     asked = await slack.requester.mentions_bot("talk for long")
     thread = Address(team="T0PLAYGROUND", channel=asked.channel, ts=asked.ts).thread()
     thread.address["user"] = "U0REQUESTER"
@@ -86,11 +88,13 @@ async def test_a_message_to_others_is_measured_approved_and_literal(lab: Lab, sl
 
 
 async def test_a_message_to_nowhere_says_so_to_the_model(lab: Lab, slack: Workspace) -> None:
-    async with lab.bot([call("send_message", {"to": ["C0NOWHERE"], "text": "hi"}), say("no")]) as running:
+    async with lab.bot(
+        [call("send_message", {"to": ["C0NOWHERE"], "text": "hi"}), say("cannot be told")]
+    ) as running:
         asked = await slack.requester.mentions_bot("tell them")
         card = await asked.thread.card_with("Approve")
         await slack.approver.clicks("Approve", in_=card)
-        await asked.thread.message_containing("no")
+        await asked.thread.message_containing("cannot be told")
         ((status, text),) = await running.results()
         assert status == "error"
         assert "there is no such channel" in text
