@@ -390,6 +390,8 @@ DELETE FROM inbox WHERE at < $1 AND done_at IS NOT NULL
 UPDATE outbox SET lease_owner = $3, lease_until = $4, takes = takes + 1
 WHERE key IN (SELECT key FROM outbox WHERE front = $1 AND shown < wanted AND due_at <= $2 AND lease_until <= $2
               ORDER BY due_at, key LIMIT $5)
+  -- Said twice: PostgreSQL looks at this one again when it had to wait for another taker
+  AND lease_until <= $2
 RETURNING key, thread_id, run_id, kind, subject, body, wanted, ref, attempts, takes
 
 -- next_free_post --
@@ -425,3 +427,9 @@ WHERE status = 'settled' ORDER BY settled_at DESC LIMIT $1
 
 -- refs_of --
 SELECT subject, ref FROM outbox WHERE front = $1 AND kind = 'card' AND run_id = $2
+
+-- run_and_open --
+SELECT state, (SELECT COUNT(*) FROM interrupts WHERE run_id = $1 AND status = 'open') FROM runs WHERE run_id = $1
+
+-- latest_entries --
+SELECT seq, v, body FROM entries WHERE run_id = $1 ORDER BY seq DESC LIMIT $2
