@@ -1,12 +1,16 @@
 """What an operator may set: environment variables, or lines of a `.env` file. `.env.example` lists them all."""
 
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.domain.errors import ConfigError
+from bot.engine.hours import parse_hours, parse_zone
+from bot.engine.timers import TimeRules
+from bot.scheduler.chores import Chores, DigestPlan
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 
@@ -24,6 +28,8 @@ class Settings(BaseSettings):
     workdir: Path = Path()
     #: The model's name; a policy's `agent.model` wins.
     model: str = DEFAULT_MODEL
+    #: A smaller model for the quick look at a request before the work begins; empty means the same one.
+    scope_model: str = ""
     anthropic_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY")
     )
@@ -32,6 +38,48 @@ class Settings(BaseSettings):
     sandbox: Literal["auto", "bwrap", "landlock", "none", "required"] = "auto"
     #: How much larger than approved a target may have grown before it is asked about again; 0.05 is 5 %.
     drift_tolerance: float = Field(default=0.0, ge=0.0, le=1.0)
+    #: When approvers are at work, by their name in the policy, "*" for the others:
+    #: {"*": "mon-fri 09:00-17:00 Europe/Berlin"}. Reminders and escalations wait for it; the expiry does not.
+    business_hours: dict[str, str] = Field(default_factory=dict[str, str])
+    #: A daily list of what waits: to each channel, to each approver by name, or both.
+    digest: Literal["off", "channel", "person", "both"] = "off"
+    digest_at: time = time(9, 0)
+    digest_zone: str = "UTC"
+    #: Days after which finished runs are removed, with their transcripts; 0 keeps them. The audit log stays.
+    keep_runs_days: int = Field(default=90, ge=0)
+    #: Days for which the uses of limits are counted; more than the longest limit of your policies.
+    keep_uses_days: int = Field(default=90, ge=1)
+    #: Where finished runs are written, as lines of JSON, before they are removed.
+    archive_dir: Path | None = None
+
+    @field_validator("business_hours")
+    @classmethod
+    def _hours_fit(cls, value: dict[str, str]) -> dict[str, str]:
+        for text in value.values():
+            parse_hours(text)
+        return value
+
+    @field_validator("digest_zone")
+    @classmethod
+    def _zone_fits(cls, value: str) -> str:
+        parse_zone(value)
+        return value
+
+    @property
+    def time_rules(self) -> TimeRules:
+        return TimeRules(hours={who: parse_hours(text) for who, text in self.business_hours.items()})
+
+    @property
+    def chores(self) -> Chores:
+        """What is done once in a while."""
+        audience = None if self.digest == "off" else self.digest
+        return Chores(
+            digest=audience
+            and DigestPlan(audience=audience, at=self.digest_at, zone=parse_zone(self.digest_zone)),
+            keep_runs=timedelta(days=self.keep_runs_days) if self.keep_runs_days else None,
+            keep_uses=timedelta(days=self.keep_uses_days),
+            archive=self.archive_dir,
+        )
 
     @property
     def offline(self) -> bool:

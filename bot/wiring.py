@@ -15,6 +15,7 @@ from bot.domain.person import Person
 from bot.domain.run import AgentSpec, Head
 from bot.domain.tool import ToolCall
 from bot.engine.approvals import Approvals
+from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.live_policies import LivePolicies
@@ -161,6 +162,9 @@ async def open_engine(
             front=front,
             clock=utc_now,
             worker=worker,
+            assessor=Assessor(
+                model if isinstance(model, AnthropicModel) else None, settings.scope_model or settings.model
+            ),
             drift_tolerance=settings.drift_tolerance,
         )
         stack.push_async_callback(lambda: store.forget_worker(worker, utc_now()))

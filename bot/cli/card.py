@@ -105,6 +105,15 @@ def _value(value: object) -> str:
 
 def _subject(subject: JsonObject) -> list[str]:
     lines: list[str] = []
+    for label, key in (("understood", "understood"), ("touches", "touches"), ("assuming", "assumptions")):
+        if subject.get(key):
+            value = subject[key]
+            shown = value if isinstance(value, str) else ", ".join(map(str, value))
+            lines.append(f"   {label:<10} {shortened(visible(shown), 300)}")
+    lines += [
+        f"   question   {visible(field['question'])}  [{field['default']}]"
+        for field in subject.get("fields", [])
+    ]
     if subject.get("text"):
         text = shortened(visible(str(subject["text"])), _LONGEST)
         lines += ["   draft", *(f"     {line}" for line in text.splitlines())]

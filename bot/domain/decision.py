@@ -100,6 +100,8 @@ class Expired:
 
     at: datetime
     on_timeout: OnTimeout
+    #: Somebody asked again while the run still waited: this question took its place.
+    replaced_by: InterruptId | None = None
     kind: Literal["expired"] = "expired"
 
 

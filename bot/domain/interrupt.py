@@ -70,6 +70,8 @@ class Interrupt:
     on_timeout: OnTimeout = "cancel_run"
     remind_at: tuple[datetime, ...] = ()
     escalate: Escalation | None = None
+    #: Whether "not now" may move the expiry; else it is bounded by it.
+    snooze_extends: bool = False
     #: The agent's own words. Shown apart and labelled, never mixed with measured facts.
     said: str = ""
     #: Binds an approval to tool, arguments, directory, tool definition, impact and policy.

@@ -99,9 +99,9 @@ class Refusal:
     times: int
 
 
-#: model: the model is to be called · calls: the turn's calls are being settled · answer: the final text is
-#: under review · finish: nothing is left but to say so.
-Phase = Literal["model", "calls", "answer", "finish"]
+#: clarify: the scope is looked at before any work · model: the model is to be called · calls: the turn's calls
+#: are being settled · answer: the final text is under review · finish: nothing is left but to say so.
+Phase = Literal["clarify", "model", "calls", "answer", "finish"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +130,10 @@ class Head:
     usage: Usage = Usage()
     refusals: tuple[Refusal, ...] = ()
     scope: ScopeContract | None = None
+    #: Somebody wants to change the scope; it is asked about before the run goes on.
+    rescoping: bool = False
+    #: A clarification answered in somebody's own words, still to be read: the interrupt, and what they wrote.
+    in_own_words: tuple[InterruptId, str] | None = None
     #: The run and entry this one continues; its transcript is not copied.
     base: "Base | None" = None
     #: Why it ended, for people.

@@ -62,6 +62,8 @@ class ApprovalTerms:
     remind: tuple[timedelta, ...] = ()
     escalate: Escalation | None = None
     on_timeout: OnTimeout = "cancel_run"
+    #: Whether "not now, remind me later" may move the expiry.
+    snooze_extends: bool = False
     verbs: tuple[Verb, ...] = ("approve", "edit", "reject")
     #: Arguments a person may edit; None means all of them.
     editable: tuple[str, ...] | None = None

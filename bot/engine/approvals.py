@@ -8,12 +8,14 @@ from bot.domain.canonical import canonical
 from bot.domain.decision import (
     Answer,
     Approve,
+    Cancel,
     Choose,
     Decided,
     Decision,
     Edit,
     Expired,
     Outcome,
+    Respond,
     Withdrawn,
     describe,
 )
@@ -25,11 +27,14 @@ from bot.domain.person import Person
 from bot.domain.run import Head
 from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny
-from bot.engine import answers, questions
+from bot.engine import answers, clarify, expiry, questions
 from bot.engine.judge import Judge
 from bot.engine.ports import Checkpoint, Clock, Store, Toolbox
 from bot.engine.rights import objection
+from bot.engine.timers import Snoozed, TimeRules
 from bot.policy.grants import grant_from
+
+NO_RULES = TimeRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +58,17 @@ class Approvals:
     """The one way to answer an interrupt, for every front."""
 
     def __init__(
-        self, store: Store, toolbox: Toolbox, judge: Judge, clock: Clock, *, worker: WorkerId | None = None
+        self,
+        store: Store,
+        toolbox: Toolbox,
+        judge: Judge,
+        clock: Clock,
+        *,
+        worker: WorkerId | None = None,
+        rules: TimeRules = NO_RULES,
     ) -> None:
         self._store = store
+        self._rules = rules
         #: Claims the run with the answer that was the last one missing.
         self._worker = worker
         self._toolbox = toolbox
@@ -74,11 +87,10 @@ class Approvals:
             InvalidAnswer: it does not fit; nothing was consumed.
         """
         now = self._clock()
-        asked = await self._open_or_raise(interrupt_id, now)
-        if problem := objection(person, asked):
-            await self._store.record([_fact("click_refused", asked, now, by=person.id, why=problem)])
-            raise NotAllowed(problem)
+        asked = await self._may_decide(interrupt_id, person, now)
         answers.check(asked.interrupt, answer)
+        if asked.interrupt.kind == "clarification":
+            await self._check_scope(asked.interrupt, answer, now)
         decision = Decision(answer=answer, by=person.id, at=now, via=via)
         if isinstance(answer, Edit) and asked.interrupt.kind == "approval":
             return await self._edit(asked, answer, decision, person)
@@ -88,13 +100,38 @@ class Approvals:
             outcome = await self._bound(asked.interrupt, outcome, planned)
         return await self._agree(asked, outcome, self._granted(asked.interrupt, outcome))
 
-    async def expire(self, asked: Asked) -> Counted:
-        """Settle an interrupt nobody answered in time; raise AlreadyDecided if somebody did after all."""
-        at = self._clock()
-        outcome = Expired(at=at, on_timeout=asked.interrupt.on_timeout)
-        return await self._settle(asked, outcome, [_fact("timeout", asked, at)])
+    async def _check_scope(self, interrupt: Interrupt, answer: Answer, now: datetime) -> None:
+        """An answer must fit the policy's limits on answers, before it becomes a limit itself."""
+        if isinstance(answer, Cancel) or (isinstance(answer, Respond) and answer.data.get("in_other_words")):
+            return
+        fields = clarify.fields_of(interrupt)
+        values = clarify.answered(fields, answer.data if isinstance(answer, Respond) else {})
+        head = await self._head(interrupt)
+        clarify.check(fields, values, cwd=head.agent.cwd, now=now)
+
+    async def snooze(self, interrupt_id: InterruptId, person: Person, until: datetime) -> Snoozed:
+        """Remind this person, who may decide but does not want to now; return when, and when it expires.
+
+        Raises as `decide` does, except InvalidAnswer.
+        """
+        now = self._clock()
+        asked = await self._may_decide(interrupt_id, person, now)
+        snoozed = expiry.snoozed(asked.interrupt, await self._head(asked.interrupt), until, now)
+        times = {"until": snoozed.remind_at.isoformat(), "expires": snoozed.expires_at.isoformat()}
+        fact = _fact("reminder", asked, now, snoozed_by=person.id, **times)
+        after = await self._store.snooze(asked.interrupt, person.id, snoozed, fact)
+        if after is None or after.outcome is not None:
+            raise too_late(after) if after else CheckpointNotFound(interrupt_id)
+        return snoozed
 
     # ------------------------------------------------------------------------------------------------------
+
+    async def _may_decide(self, interrupt_id: InterruptId, person: Person, now: datetime) -> Asked:
+        asked = await self._open_or_raise(interrupt_id, now)
+        if problem := objection(person, asked):
+            await self._store.record([_fact("click_refused", asked, now, by=person.id, why=problem)])
+            raise NotAllowed(problem)
+        return asked
 
     async def _open_or_raise(self, interrupt_id: InterruptId, now: datetime) -> Asked:
         asked = await self._store.asked(interrupt_id)
@@ -102,7 +139,10 @@ class Approvals:
             raise CheckpointNotFound(interrupt_id)
         if asked.outcome is None and now >= asked.interrupt.expires_at:
             # The sweep has not come by yet; the click must not win because of that.
-            asked = (await self.expire(asked)).asked
+            await self._store.fire_overdue(interrupt_id, now, self._rules)
+            asked = await self._store.asked(interrupt_id)
+            if asked is None or (asked.outcome is None and now >= asked.interrupt.expires_at):
+                raise CheckpointNotFound(interrupt_id, "it has expired, nothing was run")
         if asked.outcome is not None:
             raise too_late(asked)
         return asked

@@ -7,7 +7,7 @@ from typing import Any
 from bot.domain.audit import AuditFact, AuditKind
 from bot.domain.ids import CallId, GrantId, InterruptId, interrupt_id
 from bot.domain.interrupt import Interrupt
-from bot.domain.run import FINAL, CallState, Head, Refusal, RunState
+from bot.domain.run import FINAL, CallState, Head, Phase, Refusal, RunState
 from bot.domain.tool import Planned, ResultStatus, ToolResult
 from bot.domain.transcript import Item, ModelTurn
 from bot.engine import wording
@@ -86,6 +86,10 @@ class Desk:
         self.head = replace(self.head, state=state, phase="finish", calls=(), review=None, ending=ending)
         self.fact("run_finished", state=state, turns=self.head.turns)
         self.post("answer", self.head.run_id)
+
+    def next_phase(self) -> Phase:
+        """Where the run goes on after its scope was clarified: with calls that are still open, or the model."""
+        return "calls" if any(call.status != "settled" for call in self.head.calls) else "model"
 
     def over(self) -> bool:
         return self.head.state in FINAL

@@ -7,7 +7,7 @@ and writes. Pure moves are collected and committed together right before the nex
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from bot.domain.errors import ConfigError, GrantSpent, Upstream
@@ -15,12 +15,14 @@ from bot.domain.ids import CallId, InterruptId, WorkerId
 from bot.domain.interrupt import Asked
 from bot.domain.run import FINAL, CallState, Head
 from bot.domain.tool import Planned, ToolCall, ToolResult
-from bot.domain.transcript import DraftEdited, Entry, ModelTurn
+from bot.domain.transcript import DraftEdited, Entry, ModelTurn, UserText
 from bot.domain.verdict import Deny
-from bot.engine import steps
+from bot.engine import clarify, steps
+from bot.engine.assess import Assessor
 from bot.engine.desk import Moved
 from bot.engine.events import (
     Answered,
+    Assessed,
     BreakpointHit,
     Broke,
     CancelAsked,
@@ -32,6 +34,7 @@ from bot.engine.events import (
     Lost,
     Noted,
     Returned,
+    ScopeChangeAsked,
     Settled,
     Started,
     StoppedHalfWay,
@@ -59,6 +62,7 @@ from bot.engine.ports import (
     Toolbox,
 )
 from bot.engine.prompt import system_prompt
+from bot.engine.timers import TimeRules
 from bot.policy.binding import tightened
 
 logger = logging.getLogger(__name__)
@@ -75,8 +79,11 @@ class World:
     front: Front
     clock: Clock
     worker: WorkerId
+    assessor: Assessor = field(default_factory=lambda: Assessor(None))
     #: How much larger a fresh preview may be than the approved one.
     drift_tolerance: float = 0.0
+    #: What the operator set about business hours.
+    time: TimeRules = TimeRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,7 @@ class Driver:
         self._unsaved: Moved | None = None
         self._noted = checkpoint.noted
         self._cancel = checkpoint.cancel
+        self._heeded = False
         self._notes: tuple[Note, ...] = ()
         self._happenings: asyncio.Queue[Happening] = asyncio.Queue()
         self._running: dict[CallId, asyncio.Task[None]] = {}
@@ -138,6 +146,8 @@ class Driver:
         settled = {name for name, asked in self._asked.items() if asked.outcome is not None}
         step = steps.pending(self._head, turn=self._turn, settled=settled, running=self._running.keys())
         match step:
+            case steps.Assess():
+                await self._assess()
             case steps.CallModel():
                 await self._call_model(group)
             case steps.Judge():
@@ -157,6 +167,27 @@ class Driver:
             case steps.Finish():
                 return await self._finish()
         return None
+
+    # Before any work ----------------------------------------------------------------------------------
+
+    async def _assess(self) -> None:
+        await self._flush()
+        policy = self._world.judge.policies.for_channel(self._head.thread.channel)
+        tools = self._world.toolbox.definitions(self._head.agent)
+        text = next(
+            (entry.item.text for entry in reversed(self._transcript) if isinstance(entry.item, UserText)), ""
+        )
+        assessment = await self._world.assessor.assess(text, self._transcript, tools)
+        asked = self._head.rescoping or clarify.wanted(policy.clarify, assessment, tools)
+        fields = clarify.fields(policy.clarify, assessment) if asked and policy.clarify else None
+        if self._head.in_own_words and policy.clarify:
+            # Their own words become suggestions for the same questions, to be confirmed by them.
+            before, words = self._head.in_own_words
+            fields = clarify.fields_of(self._asked[before].interrupt)
+            values = await self._world.assessor.parse(words, fields)
+            fields = tuple(replace(field, default=values.get(field.name, field.default)) for field in fields)
+            assessment = replace(assessment, understood=words[:300])
+        self._advance(Assessed(assessment=assessment, clarify=policy.clarify, fields=fields))
 
     # The model ----------------------------------------------------------------------------------------
 
@@ -353,21 +384,29 @@ class Driver:
             facts=unsaved.facts,
             notes_taken=tuple(note.id for note in self._notes),
             posts=unsaved.posts,
+            heeded=self._heeded,
             uses=unsaved.uses,
             grants_used=unsaved.grants_used,
         )
         committed = await self._world.store.commit(change, self._world.worker, self._world.clock())
         self._head = replace(self._head, version=self._head.version + 1)
+        heeded, self._heeded = self._heeded, False
         self._unsaved, self._notes, self._noted = None, (), committed.noted
         if unsaved.opened:
             await self._show(InterruptsOpened(interrupts=unsaved.opened))
-        self._heed(committed.cancel)
+        self._heed(None if heeded else committed.cancel)
         return committed.state
 
     def _heed(self, cancel: CancelRequest | None) -> None:
-        if cancel is not None and self._head.state == "running":
+        if cancel is None or self._head.state != "running":
+            return
+        if cancel.what == "cancel":
             self._stop_work()
             self._advance(CancelAsked(by=cancel.by, reason=cancel.reason))
+        elif not (self._running or self._thinking):
+            # Between two steps only; until then the request stays where it is.
+            self._advance(ScopeChangeAsked(by=cancel.by))
+            self._heeded = True
 
     async def _take_notes(self) -> None:
         if self._noted:

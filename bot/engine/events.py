@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from bot.domain.assessment import Assessment, ScopeField
 from bot.domain.canonical import JsonObject
 from bot.domain.ids import CallId, UserId
 from bot.domain.interrupt import Asked, Option, Question
@@ -10,6 +11,7 @@ from bot.domain.run import Breakpoint
 from bot.domain.tool import Impact, Planned, ToolResult
 from bot.domain.transcript import ModelTurn, UserText
 from bot.domain.verdict import Deny, Verdict
+from bot.policy.model import Clarify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +110,24 @@ class BreakpointHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Assessed:
+    """The request was looked at. `fields` is what people are to be asked before any work; None asks nothing."""
+
+    assessment: Assessment
+    clarify: Clarify | None = None
+    fields: tuple[ScopeField, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
     """People wrote something while the run was under way."""
 
     texts: tuple[UserText, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeChangeAsked:
+    by: UserId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +155,9 @@ Event: TypeAlias = (
     | Lost
     | GrantLapsed
     | BreakpointHit
+    | Assessed
     | Noted
+    | ScopeChangeAsked
     | CancelAsked
     | Broke
 )

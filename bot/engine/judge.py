@@ -14,10 +14,13 @@ from bot.domain.verdict import Ask, Deny, OptionSpec, Verdict
 from bot.engine import wording
 from bot.engine.events import Judgement
 from bot.engine.ports import CallContext, Clock, People, Policies, Resumed, Store, Toolbox
+from bot.engine.questions import WIDEN
 from bot.policy.binding import admits, binding_digest
 from bot.policy.context import Context
 from bot.policy.model import LimitUse
 from bot.policy.options import option_planned
+from bot.policy.paths_os import OsResolver
+from bot.policy.scope import exceeded
 
 
 def call_context(head: Head, call_id: CallId, state: CallState | None = None) -> CallContext:
@@ -99,7 +102,13 @@ class Judge:
             grants = await self._grants(head, planned.tool, verdict)
             if grants:
                 verdict = policy.decide(call, replace(context, grants=grants))
+        if isinstance(verdict, Ask) and (outside := self._outside(head, call, context)):
+            verdict = replace(verdict, reason=f"{'; '.join(outside)}. {verdict.reason}")
         return Ruling(verdict=verdict, limits=limits)
+
+    def _outside(self, head: Head, call: ToolCall, context: Context) -> tuple[str, ...]:
+        """The clauses of the confirmed scope that this call breaks, in words."""
+        return exceeded(head.scope, call, context, OsResolver()) if head.scope else ()
 
     def context(self, head: Head, planned: Planned, impact: Impact | None) -> Context:
         """The situation a call is judged in."""
@@ -198,9 +207,13 @@ class Judge:
             option = await self._from_policy(head, call_id, planned, spec)
             if option is not None:
                 offered.append(option)
-        return _numbered(
-            [each for each in offered if await self._may_be_offered(head, call_id, each)], planned
-        )
+        kept = [each for each in offered if await self._may_be_offered(head, call_id, each)]
+        options = _numbered(kept, planned)
+        call = ToolCall(id=call_id, tool=planned.tool, args=planned.args)
+        if self._outside(head, call, self.context(head, planned, impact)):
+            said = "Calls like this one are inside the scope from now on."
+            options = (*options, Option(id=WIDEN, label="Widen the scope", consequence=said))
+        return options
 
     async def _may_be_offered(self, head: Head, call_id: CallId, option: Option) -> bool:
         if option.planned is None or self.toolbox.invalid(option.planned):

@@ -15,7 +15,7 @@ from bot.engine.ports import Clock, Store
 from bot.policy.context import Context
 from bot.policy.evaluate import decide, limits_touched
 from bot.policy.files import PolicyProblems, PolicySet, load, reload
-from bot.policy.model import LimitUse, Policy
+from bot.policy.model import Clarify, LimitUse, Policy
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,10 @@ class InForce:
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]:
         return self.policy.breakpoints
+
+    @property
+    def clarify(self) -> Clarify | None:
+        return self.policy.clarify
 
     def decide(self, call: ToolCall, context: Context) -> Verdict:
         return decide(self.policy, call, context)

@@ -19,10 +19,11 @@ from bot.domain.run import CallState, Head
 from bot.domain.tool import ToolCall, ToolResult
 from bot.domain.transcript import ModelTurn
 from bot.domain.verdict import Allow, Ask, Deny
-from bot.engine import outcomes, questions, wording
+from bot.engine import clarify, outcomes, questions, wording
 from bot.engine.desk import Desk, Moved
 from bot.engine.events import (
     Answered,
+    Assessed,
     BreakpointHit,
     Broke,
     CancelAsked,
@@ -35,6 +36,7 @@ from bot.engine.events import (
     Lost,
     Noted,
     Returned,
+    ScopeChangeAsked,
     Settled,
     Started,
     StoppedHalfWay,
@@ -72,13 +74,41 @@ def advance(head: Head, event: Event, *, turn: ModelTurn | None, now: datetime) 
                 desk.update(call_id, status="proposed", verdict=None)
         case BreakpointHit():
             _breakpoint_hit(desk, event)
+        case Assessed():
+            _assessed(desk, event)
         case Noted():
             desk.items.extend(event.texts)
+        case ScopeChangeAsked():
+            _scope_change_asked(desk, event)
         case CancelAsked():
             desk.end("cancelled", wording.cancelled(event.by, event.reason))
         case Broke():
             desk.end("failed", event.why)
     return desk.moved()
+
+
+def _assessed(desk: Desk, event: Assessed) -> None:
+    assessment = event.assessment
+    body = {"ambiguous": assessment.ambiguous, "blast_radius": assessment.blast_radius, "by": assessment.by}
+    desk.fact("scope", assessed=body, asks=event.fields is not None)
+    desk.head = replace(desk.head, in_own_words=None, rescoping=False)
+    if event.fields is None or event.clarify is None:
+        desk.head = replace(desk.head, phase=desk.next_phase())
+        return
+    interrupt = clarify.question(
+        desk.next_id(), desk.head, event.clarify, assessment, event.fields, now=desk.now
+    )
+    desk.open(interrupt)
+    desk.head = replace(desk.head, review=interrupt.id)
+
+
+def _scope_change_asked(desk: Desk, event: ScopeChangeAsked) -> None:
+    for call in desk.head.calls:
+        if call.status == "asking":
+            # Its question was withdrawn; it is judged again under the new scope.
+            desk.update(call.id, status="proposed", interrupt=None, verdict=None, approved=False)
+    desk.fact("scope", change_asked_by=event.by)
+    desk.head = replace(desk.head, phase="clarify", rescoping=True, review=None)
 
 
 def _answered(desk: Desk, turn: ModelTurn) -> None:

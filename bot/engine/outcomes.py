@@ -18,18 +18,19 @@ from bot.domain.decision import (
 )
 from bot.domain.ids import CallId, InterruptId, UserId
 from bot.domain.interrupt import Asked, Interrupt
-from bot.domain.tool import Planned
+from bot.domain.tool import Planned, ToolCall
 from bot.domain.transcript import DraftEdited, HumanDecision, UserText
 from bot.domain.verdict import ApprovalTerms, Ask
-from bot.engine import wording
+from bot.engine import clarify, wording
 from bot.engine.desk import Desk
+from bot.engine.questions import WIDEN
 
 
 def settled(desk: Desk, asked: Asked) -> None:
     interrupt, outcome = asked.interrupt, asked.outcome
     if outcome is None:
         return
-    if isinstance(outcome, Withdrawn) and outcome.replaced_by:
+    if isinstance(outcome, Withdrawn | Expired) and outcome.replaced_by:
         _follow(desk, interrupt, outcome.replaced_by)
         return
     desk.items.append(HumanDecision(interrupt_id=interrupt.id, outcome=outcome))
@@ -41,6 +42,8 @@ def settled(desk: Desk, asked: Asked) -> None:
         desk.end("cancelled", wording.expired())
     elif interrupt.kind == "review":
         _reviewed(desk, interrupt, outcome)
+    elif interrupt.kind == "clarification":
+        _clarified(desk, interrupt, outcome)
     elif interrupt.call_id is not None:
         _call_decided(desk, interrupt, interrupt.call_id, outcome)
 
@@ -69,6 +72,13 @@ def _call_decided(desk: Desk, interrupt: Interrupt, call_id: CallId, outcome: Ou
 
 def _approved(desk: Desk, interrupt: Interrupt, call_id: CallId, outcome: Decided) -> None:
     planned = outcome.planned or interrupt.planned
+    answer = outcome.decision.answer
+    if isinstance(answer, Choose) and answer.option == WIDEN and planned and desk.head.scope:
+        call = ToolCall(id=call_id, tool=planned.tool, args=planned.args)
+        scope = clarify.widened(desk.head.scope, call)
+        desk.head = replace(desk.head, scope=scope)
+        desk.fact("scope", widened=scope.summary, by=outcome.decision.by)
+        desk.post("contract", desk.head.run_id)
     changed = planned if planned and planned != desk.proposed(call_id) else None
     desk.update(
         call_id,
@@ -114,6 +124,31 @@ def _time_out(desk: Desk, interrupt: Interrupt) -> None:
         desk.close(interrupt.call_id, "timed_out", text)
     else:
         desk.end("cancelled", wording.expired())
+
+
+def _clarified(desk: Desk, interrupt: Interrupt, outcome: Outcome) -> None:
+    desk.head = replace(desk.head, review=None)
+    match outcome:
+        case Decided(decision=decision):
+            answer = decision.answer
+            data: JsonObject = answer.data if isinstance(answer, Respond) else {}
+            if words := data.get("in_other_words"):
+                # Read back to the person before it counts: assessed again, with these words.
+                desk.head = replace(desk.head, in_own_words=(interrupt.id, str(words)))
+            else:
+                _confirm(desk, interrupt, data, decision.by)
+        case Expired() | Withdrawn():
+            desk.end("cancelled", wording.expired())
+
+
+def _confirm(desk: Desk, interrupt: Interrupt, data: JsonObject, by: UserId) -> None:
+    fields = clarify.fields_of(interrupt)
+    scope = None
+    if fields:
+        scope = clarify.contract(fields, clarify.answered(fields, data), by=by, now=desk.now)
+        desk.fact("scope", confirmed=scope.summary, by=by, until=scope.expires_at.isoformat())
+        desk.post("contract", desk.head.run_id)
+    desk.head = replace(desk.head, phase=desk.next_phase(), scope=scope)
 
 
 def _reviewed(desk: Desk, interrupt: Interrupt, outcome: Outcome) -> None:

@@ -16,8 +16,9 @@ from bot.domain.run import AgentSpec, Breakpoint, Head, RunState, Thread
 from bot.domain.tool import Impact, Planned, ToolCall, ToolDefinition, ToolResult
 from bot.domain.transcript import Entry, ModelTurn, UserText
 from bot.domain.verdict import Verdict
+from bot.engine.timers import Snoozed, Swept, TimeRules
 from bot.policy.context import Context
-from bot.policy.model import LimitUse
+from bot.policy.model import Clarify, LimitUse
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -152,6 +153,11 @@ class PolicyInForce(Protocol):
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]: ...
 
+    @property
+    def clarify(self) -> Clarify | None:
+        """When to ask before any work; None means never."""
+        ...
+
     def decide(self, call: ToolCall, context: Context) -> Verdict: ...
 
     def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
@@ -201,6 +207,8 @@ class Change:
     #: Notes that became entries with this change.
     notes_taken: tuple[int, ...] = ()
     posts: tuple[Post, ...] = ()
+    #: The request to stop or to rescope was heeded.
+    heeded: bool = False
     #: Counters of limits that this change uses, and grants that calls started with it rely on.
     uses: tuple[str, ...] = ()
     grants_used: tuple[GrantId, ...] = ()
@@ -230,8 +238,11 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest:
+    """Somebody wants the run to stop, or to ask about its scope again before it goes on."""
+
     by: UserId
     reason: str = ""
+    what: Literal["cancel", "rescope"] = "cancel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,8 +346,35 @@ class Store(Protocol):
         """
         ...
 
-    async def due_interrupts(self, now: datetime, *, limit: int = 100) -> tuple[Asked, ...]:
-        """Return open interrupts whose time is over, the most overdue first."""
+    async def fire_due(self, now: datetime, rules: TimeRules, *, limit: int) -> Swept:
+        """Fire up to `limit` due timers of open interrupts, the most overdue first.
+
+        A timer is removed in the transaction that writes its effect: in any number of processes, and wherever
+        one dies, each fires once.
+        """
+        ...
+
+    async def fire_overdue(self, interrupt_id: InterruptId, now: datetime, rules: TimeRules) -> Swept:
+        """Fire the due timers of one interrupt, for somebody who comes before the sweep does."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """Return when the next timer is due; the cost does not grow with the number of timers."""
+        ...
+
+    async def snooze(
+        self, interrupt: Interrupt, who: UserId, snoozed: Snoozed, fact: AuditFact
+    ) -> Asked | None:
+        """Arm a reminder for one person; return the interrupt as it stands, unchanged if it is settled."""
+        ...
+
+    async def ask_again(
+        self, expired: Asked, successor: Interrupt, facts: Sequence[AuditFact], posts: Sequence[Post]
+    ) -> bool:
+        """Open `successor` in the place of an expired interrupt whose run still waits for others.
+
+        Returns False, and changes nothing, if the run has gone on or somebody else was first.
+        """
         ...
 
     async def record(self, facts: Sequence[AuditFact]) -> None: ...

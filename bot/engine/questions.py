@@ -13,6 +13,9 @@ from bot.engine.events import BreakpointHit, Judgement, StoppedHalfWay
 #: Questions that are not the policy's go to the person who asked.
 REQUESTER = Approvers(requester=True, requester_may_approve=True, label="requester")
 
+#: The option that moves the confirmed scope out to a call that exceeds it.
+WIDEN = "widen"
+
 #: The answers to "did it happen?" after a crash.
 RECOVERY = (
     Option(
@@ -57,6 +60,7 @@ def approval(
         on_timeout=terms.on_timeout,
         remind_at=tuple(now + after for after in terms.remind),
         escalate=terms.escalate,
+        snooze_extends=terms.snooze_extends,
         said=said,
         digest=judgement.digest,
     )

@@ -1,21 +1,31 @@
 """What fronts and commands call: ask, decide, cancel, fork, note. Each commits first and then hands over."""
 
+import asyncio
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject, digest
 from bot.domain.decision import Answer
-from bot.domain.errors import AlreadyResumed, CheckpointNotFound, IdTaken, InvalidAnswer, Stale
+from bot.domain.errors import AlreadyResumed, CheckpointNotFound, IdTaken, InvalidAnswer, NotAllowed, Stale
 from bot.domain.ids import GrantId, InterruptId, RunId, UserId
 from bot.domain.person import Person
-from bot.domain.run import AgentSpec, Base, Breakpoint, CallState, Head, Phase, Thread
+from bot.domain.run import FINAL, AgentSpec, Base, Breakpoint, CallState, Head, Phase, Thread
 from bot.domain.tool import ToolResult
 from bot.domain.transcript import Entry, ModelTurn, UserText
+from bot.engine import again
+from bot.engine.again import AskedAgain
 from bot.engine.approvals import Approvals, Counted
 from bot.engine.driver import World
 from bot.engine.events import CancelAsked
+from bot.engine.pace import Pace
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Ids
 from bot.engine.supervisor import Supervisor
+from bot.engine.timers import Snoozed, Swept
+from bot.policy.binding import admits
+
+#: Timers fired before their runs go on, so that a sweep of any length needs the same memory.
+CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +51,7 @@ class Runner:
         self._supervisor = supervisor
         self._approvals = approvals
         self._ids = ids
+        self._pace = Pace()
 
     async def ask(self, request: Request) -> RunId:
         """Start a run for a request; the same request twice is one run."""
@@ -56,6 +67,7 @@ class Runner:
             cursor=1,
             breakpoints=request.breakpoints,
             base=request.base,
+            phase="clarify" if self._clarifies(request) else "model",
         )
         own = [Entry(seq=0, at=now, item=UserText(author=request.requester, text=request.text))]
         body = {"by": request.requester, "thread": request.thread.id, "text": digest(request.text)[:16]}
@@ -64,6 +76,10 @@ class Runner:
             before = await world.store.transcript(head.run_id) if request.base else own
             self._supervisor.start(head.run_id, Checkpoint(head=head, transcript=before))
         return head.run_id
+
+    def _clarifies(self, request: Request) -> bool:
+        policy = self._world.judge.policies.for_channel(request.thread.channel)
+        return policy.clarify is not None and request.agent.interrupts
 
     async def _create(
         self, head: Head, entries: tuple[Entry, ...], body: JsonObject, key: str | None
@@ -82,20 +98,86 @@ class Runner:
         self, interrupt: InterruptId, answer: Answer, person: Person, *, via: str = ""
     ) -> Counted:
         """Record an answer and, if it was the last one missing, let the run go on. Raises as `Approvals`."""
-        counted = await self._approvals.decide(interrupt, answer, person, via=via)
+        try:
+            counted = await self._approvals.decide(interrupt, answer, person, via=via)
+        except Stale:
+            await self._wake(interrupt)
+            raise
         self._went_on(counted)
         return counted
 
+    async def sweep(self) -> Swept:
+        """Fire every due timer: remind, escalate, expire, and let runs go on that have no question left."""
+        done = Swept()
+        while True:
+            swept = await self._fire(CHUNK)
+            # Only now: a thousand runs that go on at once would slow down the sweep they come from.
+            for run_id in swept.ready:
+                self._supervisor.start(run_id)
+            for run_id in swept.changed:
+                self._supervisor.nudge(run_id)
+            done = done.then(replace(swept, ready=(), changed=()))
+            if done.next_due is None or done.next_due > self._world.clock():
+                return done
+
+    async def _fire(self, most: int) -> Swept:
+        """Fire due timers in small transactions until none is due, or about `most` were."""
+        world, done, found = self._world, Swept(), 0
+        loop = asyncio.get_running_loop()
+        while found < most:
+            now, began, batch = world.clock(), loop.time(), self._pace.batch
+            swept = await world.store.fire_due(now, world.time, limit=batch)
+            done, found = done.then(swept), found + batch
+            if swept.next_due is None or swept.next_due > now:
+                break
+            await asyncio.sleep(self._pace.rest(loop.time() - began, sum(swept.fired.values())))
+        return done
+
     async def expire_due(self) -> int:
-        """Settle what nobody answered in time; return how many."""
-        expired = 0
-        for asked in await self._world.store.due_interrupts(self._world.clock()):
-            try:
-                self._went_on(await self._approvals.expire(asked))
-                expired += 1
-            except Stale:
-                continue
-        return expired
+        """Do what time wants done; return how many questions nobody answered in time."""
+        return (await self.sweep()).expired
+
+    async def snooze(self, interrupt: InterruptId, person: Person, until: datetime) -> Snoozed:
+        """Not now: remind this person later. Raises as `Approvals`."""
+        try:
+            return await self._approvals.snooze(interrupt, person, until)
+        except Stale:
+            await self._wake(interrupt)
+            raise
+
+    async def ask_again(self, interrupt: InterruptId, person: Person) -> AskedAgain:
+        """Put a question that expired once more, the way that still helps; see `again`."""
+        asked = await self._world.store.asked(interrupt)
+        if asked is None:
+            raise CheckpointNotFound(interrupt)
+        head = await self._known(asked.interrupt.run_id)
+        again.check(asked, person)
+        successor = await again.reopen(self._world, asked, head, person.id)
+        if successor is not None:
+            return AskedAgain(run_id=head.run_id, how="asked", interrupt=successor)
+        text = again.wording_for(asked.interrupt, person.id)
+        if head.state not in FINAL:
+            await self.note(head.run_id, person.id, text)
+            return AskedAgain(run_id=head.run_id, how="noted")
+        request = Request(
+            thread=head.thread,
+            # Not whoever clicked: an approver who asks again must not become the one who may not approve.
+            requester=head.requester,
+            text=text,
+            agent=head.agent,
+            breakpoints=head.breakpoints,
+            # However many of its questions expired, and however often it is clicked: one new run.
+            key=f"again/{head.run_id}",
+            base=Base(run_id=head.run_id, cursor=head.cursor),
+        )
+        return AskedAgain(run_id=await self.ask(request), how="new_run")
+
+    async def _wake(self, interrupt: InterruptId) -> None:
+        """A click that came too late may have been the first to notice: the run must go on all the same."""
+        asked = await self._world.store.asked(interrupt)
+        head = await self._world.store.head(asked.interrupt.run_id) if asked else None
+        if head is not None and head.state == "ready":
+            self._supervisor.start(head.run_id)
 
     def _went_on(self, counted: Counted) -> None:
         if counted.run_ready:
@@ -122,6 +204,25 @@ class Runner:
             self._supervisor.start(run_id)
         else:
             self._supervisor.tell(run_id, CancelAsked(by=by, reason=reason))
+
+    async def change_scope(self, run_id: RunId, person: Person) -> None:
+        """Ask about the scope again before the run goes on; open questions are put anew under the new one.
+
+        Raises:
+            NotAllowed: the policy asks about no scope here, or lets somebody else confirm it.
+        """
+        head = await self._known(run_id)
+        rules = self._world.judge.policies.for_channel(head.thread.channel).clarify
+        if rules is None:
+            raise NotAllowed(
+                "The policy of this channel has no `clarify` block, so there is no scope to change."
+            )
+        if not admits(rules.by, person, head.requester):
+            raise NotAllowed(f"Only {rules.by.label or 'the requester'} can change the scope of this run.")
+        request = CancelRequest(by=person.id, what="rescope")
+        state = await self._world.store.request_cancel(run_id, request, self._world.clock())
+        if state == "ready":
+            self._supervisor.start(run_id)
 
     async def revoke(self, grant: GrantId, by: UserId) -> bool:
         """End a remembered approval; return whether there was one to end."""

@@ -11,6 +11,11 @@ from bot.domain.transcript import ModelTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Assess:
+    """Look at the request before any work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallModel:
     pass
 
@@ -58,7 +63,7 @@ class Finish:
     pass
 
 
-Step: TypeAlias = CallModel | Judge | Apply | Begin | Recover | Review | Await | Park | Finish
+Step: TypeAlias = Assess | CallModel | Judge | Apply | Begin | Recover | Review | Await | Park | Finish
 
 
 def pending(
@@ -78,6 +83,8 @@ def pending(
         return Apply(interrupt=head.review) if head.review in settled else Park()
     if stop := _breakpoint(head, turn):
         return stop
+    if head.phase == "clarify":
+        return Assess()
     if head.phase == "model":
         return CallModel()
     return _next_of_calls(head, settled, running)

@@ -128,5 +128,6 @@ class Supervisor:
         world = self._world
         await world.store.heartbeat(world.worker, world.clock())
         for run_id, request in (await world.store.cancels(world.worker)).items():
-            self.tell(run_id, CancelAsked(by=request.by, reason=request.reason))
+            if request.what == "cancel":
+                self.tell(run_id, CancelAsked(by=request.by, reason=request.reason))
         await self.recover()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from bot.domain.canonical import canonical
 from bot.domain.tool import ToolCall, ToolDefinition
 from bot.policy.characters import hidden
 from bot.policy.context import Context
@@ -68,7 +67,7 @@ def _unseen(value: str) -> str | None:
 
 def protects(look: Look, is_protected: Callable[[str], bool]) -> Refusal | None:
     """Refuse a call that may write the policy or the bot's configuration: it could grant itself anything."""
-    if look.effects.read_only or not any(map(is_protected, look.touched)):
+    if look.effects.read_only or not is_protected(look.touched_lines):
         return None
     if look.only_reads:
         return None
@@ -99,7 +98,7 @@ def doubt(look: Look) -> Refusal | None:
     for name, value in look.call.args.items():
         wanted = properties.get(name, {}).get("type")
         if isinstance(wanted, str) and not _is_a(value, wanted):
-            return Refusal("builtin:arguments", f"{name} should be {wanted}, but is {canonical(value)[:60]}.")
+            return Refusal("builtin:arguments", f"{name} should be {wanted}, but is {value!r:.60}.")
     return None
 
 

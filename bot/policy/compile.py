@@ -29,7 +29,7 @@ from bot.policy.model import (
 )
 from bot.policy.operators import BadOperand, condition, under
 from bot.policy.outcome import Unclear
-from bot.policy.paths import Resolver, path_glob
+from bot.policy.paths import Resolver, path_glob_among
 from bot.policy.schema import (
     AllowRule,
     Approval,
@@ -100,7 +100,7 @@ class Compiler:
             if name in self.groups:
                 users += self.groups[name].users
                 groups += self.groups[name].groups
-            elif name[:1] in "UW" and name.isupper() and len(name) > 2:
+            elif name[:1] in "UW" and name.isupper() and len(name) > 1:
                 users.append(name)
             elif name != "requester":
                 raise BadRule(place, f"nobody knows the approvers {name!r}; define them under groups")
@@ -431,9 +431,7 @@ class Compiler:
                 **BUILTIN_TOOLS,
                 **{name: _tool(name, s) for each in chain for name, s in each.file.tools.items()},
             },
-            protected=path_glob(
-                [self.resolver.resolve(p, "/") if p[:1] in "/~" else p for p in patterns], fold=True
-            )
+            protected=path_glob_among(self.resolver.resolve(p, "/") if p[:1] in "/~" else p for p in patterns)
             if patterns
             else lambda _: False,
             tests=self._policy_tests(),

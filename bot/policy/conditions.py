@@ -12,7 +12,7 @@ from bot.policy import hosts, scope
 from bot.policy.look import Look, path_words
 from bot.policy.operators import Check, Operator
 from bot.policy.outcome import Unclear
-from bot.policy.paths import Resolver, lexical, path_glob, text_glob
+from bot.policy.paths import Resolver, lexical, path_glob, path_glob_among, text_glob
 from bot.policy.profile import Reads
 from bot.policy.profile_table import plain_name, read_only, without_harmless_wrappers
 from bot.policy.shell import Proof, Reading
@@ -23,29 +23,45 @@ from bot.policy.shell.unwrap import base_name, starts
 _VERSION = re.compile(r"[-.]?[0-9][0-9.]*\Z")
 
 
-def named(word: str, pattern: str) -> bool:
-    """Whether a program is what a rule calls it: `mkfs` is also `mkfs.ext4`, `python` also `python3.11`."""
-    name = base_name(word).casefold()
-    if "*" in pattern or "?" in pattern:
-        return text_glob(pattern)(name)
-    if name == pattern or name.startswith(pattern + ".") or _VERSION.sub("", name) == pattern:
-        return True
-    # A pattern where a name should be: ask what it could become.
-    return any(sign in name for sign in "*?[") and text_glob(re.sub(r"\[[^]]*\]", "?", name))(pattern)
+def named(patterns: Iterable[tuple[str, tuple[str, ...]]]) -> Callable[[str], list[tuple[str, ...]]]:
+    """Compile programs, each with the subcommands that must follow, to a lookup by the word that runs them.
+
+    `mkfs` is also `mkfs.ext4`, `python` also `python3.11`, and a file name pattern may become any of them.
+    """
+    exact: dict[str, list[tuple[str, ...]]] = {}
+    globs: list[tuple[Callable[[str], bool], tuple[str, ...]]] = []
+    for program, rest in patterns:
+        if "*" in program or "?" in program:
+            globs.append((text_glob(program), rest))
+        else:
+            exact.setdefault(program, []).append(rest)
+
+    def find(word: str) -> list[tuple[str, ...]]:
+        name = base_name(word).casefold()
+        found = [rest for key in _spellings(name) for rest in exact.get(key, ())]
+        found += [rest for fits, rest in globs if fits(name)]
+        if "*" in name or "?" in name or "[" in name:
+            fits = text_glob(re.sub(r"\[[^]]*\]", "?", name))
+            found += [rest for program, rests in exact.items() if fits(program) for rest in rests]
+        return found
+
+    return find
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    if name.isalpha():
+        return (name,)
+    return (name, name.partition(".")[0], _VERSION.sub("", name))
 
 
 def runs(patterns: Iterable[str]) -> Callable[[Reading], bool]:
     """Compile `["sudo", "systemctl restart"]`: a program, and the subcommands that must follow it."""
-    wanted = [pattern.casefold().split() for pattern in patterns]
-    plain = frozenset(words[0] for words in wanted if len(words) == 1)
+    split = (pattern.casefold().split() for pattern in patterns)
+    find = named((program, tuple(rest)) for program, *rest in split)
 
     def matches(reading: Reading) -> bool:
-        if not reading.words:
-            return False
-        first = reading.words[0]
-        if first in plain:
-            return True
-        return any(named(first, words[0]) and _follows(reading.words, words[1:]) for words in wanted)
+        words = reading.words
+        return bool(words) and any(_follows(words, rest) for rest in find(words[0]))
 
     return matches
 
@@ -83,10 +99,9 @@ def command_found(patterns: Iterable[str]) -> Callable[[Look], str]:
 
 
 def pipe_check(patterns: Iterable[str]) -> Check:
-    wanted = [pattern.casefold() for pattern in patterns]
+    find = named((pattern.casefold(), ()) for pattern in patterns)
     return lambda look: any(
-        reading.piped and reading.words and any(named(reading.words[0], pattern) for pattern in wanted)
-        for reading in look.readings
+        reading.piped and bool(reading.words) and bool(find(reading.words[0])) for reading in look.readings
     )
 
 
@@ -136,11 +151,11 @@ def touches_found(patterns: Sequence[str], resolver: Resolver) -> Callable[[Look
 def touches_check(patterns: Sequence[str], resolver: Resolver) -> Check:
     """Whether any path the call may touch fits, in any case. `~/x` is below this user's home."""
     expanded = [resolver.resolve(p, "/") if p.startswith("~") else p for p in patterns]
-    fits = path_glob(expanded, fold=True)
+    fits = path_glob_among(expanded)
     literal = [base_name(p) for p in expanded if base_name(p) not in {"**", "*"} and "*" not in base_name(p)]
 
     def check(look: Look) -> bool:
-        return any(map(fits, look.touched)) or _glob_reaches(look, literal)
+        return fits(look.touched_lines) or _glob_reaches(look, literal)
 
     return check
 
@@ -149,7 +164,7 @@ def _glob_reaches(look: Look, names: Sequence[str]) -> bool:
     """Whether a file name pattern in a command (`/etc/shad*`) may become one of `names`."""
     for reading in look.readings:
         for word in (*reading.words[1:], *reading.redirects):
-            if any(sign in word for sign in "*?["):
+            if "*" in word or "?" in word or "[" in word:
                 last = re.sub(r"\[[^]]*\]", "?", base_name(word)).casefold()
                 # A bare star says nothing about which file is meant; the command is not provable anyway.
                 if last.strip("*?.") and any(text_glob(last)(name.casefold()) for name in names):

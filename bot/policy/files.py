@@ -231,7 +231,9 @@ def _explained(document: _Document, error: Any) -> Problem:
     if kind == "missing":
         return document.problem(place[:-1], f"{name!r} is missing")
     message = error["msg"].removeprefix("Value error, ")
-    return document.problem(place, f"{name}: {message[0].lower()}{message[1:]}" if name else message)
+    return document.problem(
+        place, f"{name}: {message[0].lower()}{message[1:]}" if isinstance(place[-1], str) else message
+    )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -27,6 +27,7 @@ class Look:
         "_readings",
         "_resolved",
         "_touched",
+        "_touched_lines",
         "call",
         "context",
         "cwd",
@@ -43,6 +44,7 @@ class Look:
         self._proofs: tuple[tuple[str, Proof | NotProved], ...] | None = None
         self._readings: tuple[Reading, ...] | None = None
         self._touched: frozenset[str] | None = None
+        self._touched_lines: str | None = None
         self._bases: tuple[str, ...] | None = None
         self._only_reads: bool | None = None
         # A working directory named in the call is the model's choice: everything is resolved against it.
@@ -99,6 +101,13 @@ class Look:
         if found is None:
             found = self._resolved[path, cwd] = self.resolver.resolve(path, cwd)
         return found
+
+    @property
+    def touched_lines(self) -> str:
+        """All of `touched`, one per line, so that one search settles it."""
+        if self._touched_lines is None:
+            self._touched_lines = "\n".join(path.replace("\n", "\x01") for path in self.touched)
+        return self._touched_lines
 
     def exact_path(self, value: object) -> str:
         """Return what `value` certainly leads to; raise `Unclear` if that is in doubt."""
@@ -158,6 +167,8 @@ class Look:
     @property
     def bases(self) -> tuple[str, ...]:
         """The directories relative words may start from: where the command starts, and every `cd` in it."""
+        if self._bases is None and not self.tool.commands:
+            self._bases = (self.cwd,)
         if self._bases is None:
             moved = [
                 self.resolve(word, self.cwd)

@@ -86,8 +86,21 @@ def spoken(tests: tuple[Test, ...]) -> Callable[[Look], bool]:
             return lambda _: True
         case (only,):
             return only.check
+        case (first, second):
+            return _both(first.check, second.check)
         case _:
             return partial(speaks, tests)
+
+
+def _both(first: Callable[[Look], bool], second: Callable[[Look], bool]) -> Callable[[Look], bool]:
+    def speak(look: Look) -> bool:
+        try:
+            return first(look) and second(look)
+        except Unclear:
+            # If the first was unclear, the second may still settle it, and the other way round.
+            return speaks((Test(phrase="", check=first), Test(phrase="", check=second)), look)
+
+    return speak
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +230,8 @@ class Policy:
     groups: Mapping[str, Approvers] = field(default_factory=dict[str, Approvers])
     #: Definitions for tests and lint, where the registry of the running bot is not at hand.
     tools: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
-    #: Paths nobody may change through a tool: the policy's own files and the bot's configuration.
+    #: Whether among paths, one per line, is one nobody may change through a tool: the policy's own files and
+    #: the bot's configuration.
     protected: Callable[[str], bool] = lambda _: False
     tests: tuple[PolicyTest, ...] = ()
     files: tuple[str, ...] = ()

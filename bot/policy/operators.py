@@ -114,18 +114,33 @@ def _number(value: Any) -> float:
     raise Unclear(f"{value!r} is not a number")
 
 
-def _compare(better: Callable[[float, float], bool]) -> Callable[[Any], Operator]:
-    def make(operand: Any) -> Operator:
-        if type(operand) not in {int, float}:
-            raise BadOperand("a number is expected")
-        limit = cast("float", operand)
+def _bound(operand: Any) -> float:
+    if type(operand) not in {int, float}:
+        raise BadOperand("a number is expected")
+    return cast("float", operand)
 
-        def compare(value: Any, _: Look) -> bool:
-            return better(value if type(value) is int else _number(value), limit)
 
-        return compare
+# One closure each instead of one with a comparison inside: these are what most rules consist of.
 
-    return make
+
+def _gt(operand: Any) -> Operator:
+    limit = _bound(operand)
+    return lambda value, _: (value if type(value) is int else _number(value)) > limit
+
+
+def _gte(operand: Any) -> Operator:
+    limit = _bound(operand)
+    return lambda value, _: (value if type(value) is int else _number(value)) >= limit
+
+
+def _lt(operand: Any) -> Operator:
+    limit = _bound(operand)
+    return lambda value, _: (value if type(value) is int else _number(value)) < limit
+
+
+def _lte(operand: Any) -> Operator:
+    limit = _bound(operand)
+    return lambda value, _: (value if type(value) is int else _number(value)) <= limit
 
 
 def _same(value: Any, wanted: Any) -> bool:
@@ -243,10 +258,10 @@ _OPERATORS: dict[str, Callable[[Any], Operator]] = {
     "eq": _eq,
     "in": _in,
     "not_in": _not_in,
-    "gt": _compare(lambda value, limit: value > limit),
-    "gte": _compare(lambda value, limit: value >= limit),
-    "lt": _compare(lambda value, limit: value < limit),
-    "lte": _compare(lambda value, limit: value <= limit),
+    "gt": _gt,
+    "gte": _gte,
+    "lt": _lt,
+    "lte": _lte,
     "between": _between,
     "glob": _glob,
     "matches": _matches,

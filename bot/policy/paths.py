@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from bot.policy.regex import escape, whole
+from bot.policy.regex import escape, whole, within
 
 
 class Resolver(Protocol):
@@ -25,6 +25,8 @@ class Unresolved:
 
 def lexical(path: str, cwd: str) -> str:
     """Return `path` from `cwd` without `.`, `..` and doubled slashes, by its text alone."""
+    if path[:1] == "/" and "/." not in path and "//" not in path and path[-1] != "/":
+        return path  # as most paths are written
     joined = posixpath.normpath(posixpath.join("/", cwd, path))
     return "/" + joined.lstrip("/")
 
@@ -51,10 +53,16 @@ def path_glob(patterns: Iterable[str], *, fold: bool) -> Callable[[str], bool]:
     return whole(source, fold=fold)
 
 
+def path_glob_among(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Compile `patterns` to a test that a list of paths, one per line, holds one that fits, in any case."""
+    source = "|".join(_regex(pattern) for pattern in patterns)
+    return within(f"(?m)^(?:{source})$", fold=True)
+
+
 _GLOB = re.compile(
     r"(?P<deep>\*\*/)|(?P<rest>/\*\*\Z)|(?P<many>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<text>[^*?/]+|/)"
 )
-_BECOMES = {"deep": "(?:.*/)?", "rest": "(?:/.*)?", "many": ".*", "star": "[^/]*", "one": "[^/]"}
+_BECOMES = {"deep": "(?:.*/)?", "rest": "(?:/.*)?", "many": ".*", "star": r"[^/\n]*", "one": r"[^/\n]"}
 
 
 def _regex(pattern: str) -> str:

@@ -33,7 +33,7 @@ _LS = """-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I= -T= -w= --all --almost-all --
     --kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
     --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize= --width=
     --context --zero --help --version"""
-_DIGITS = re.compile(r"[-+]?(?:0x)?[0-9a-f]+")
+_DIGITS = re.compile(r"[-+]?(?:0x[0-9a-f]+|[0-9]+)")
 
 _COMMANDS: dict[str, Command] = {
     # Text

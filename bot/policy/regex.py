@@ -27,5 +27,13 @@ def whole(pattern: str, *, fold: bool = False) -> Callable[[str], bool]:
     return lambda text: compiled.fullmatch(text) is not None
 
 
+def within(pattern: str, *, fold: bool = False) -> Callable[[str], bool]:
+    """Return a test that some part of a text matches `pattern`."""
+    options = re2.Options()
+    options.case_sensitive = not fold
+    compiled = re2.compile(pattern, options)
+    return lambda text: compiled.search(text) is not None
+
+
 def escape(text: str) -> str:
     return str(re2.escape(text))

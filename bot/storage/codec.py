@@ -18,6 +18,7 @@ from bot.domain.grant import Grant
 from bot.domain.interrupt import Interrupt
 from bot.domain.run import Head
 from bot.domain.transcript import Item
+from bot.domain.verdict import Approvers
 from bot.engine.ports import CancelRequest
 
 FORMAT: Final = 1
@@ -70,6 +71,7 @@ INTERRUPT: Codec[Interrupt] = Codec("interrupt", Interrupt)
 OUTCOME: Codec[Outcome] = Codec("outcome", Outcome)
 DECISION: Codec[Decision] = Codec("vote", Decision)
 GRANT: Codec[Grant] = Codec("grant", Grant)
+ESCALATED: Codec[tuple[Approvers, ...]] = Codec("escalation", tuple[Approvers, ...])
 CANCEL: Codec[CancelRequest] = Codec("cancel request", CancelRequest)
 
 

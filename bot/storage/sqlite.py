@@ -74,6 +74,9 @@ class SqliteDatabase:
     async def read(self, transaction: Transaction[T]) -> T:
         return await _hop(self._reader, self._run_reading, transaction)
 
+    async def shrink(self, pages: int) -> bool:
+        return await _hop(self._writer, _vacuum, pages)
+
     def _run_writing(self, connection: sqlite3.Connection, batch: list[Transaction[Any]]) -> list[Any]:
         # IMMEDIATE takes the write lock first: what is read inside cannot change before the commit.
         connection.execute("BEGIN IMMEDIATE")
@@ -152,6 +155,16 @@ def _hop(
     done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     raw._tx.put_nowait((done, partial(work, raw._conn, argument)))  # noqa: SLF001
     return done
+
+
+def _vacuum(connection: sqlite3.Connection, pages: int) -> bool:
+    # Its rows must be fetched: each step of the statement gives back one page.
+    connection.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
+    unused: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    if not unused:
+        # The file itself is cut when the log has been written back; a reader in the way only postpones it.
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    return unused > 0
 
 
 def _named(args: tuple[Any, ...]) -> dict[str, Any]:

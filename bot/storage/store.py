@@ -2,17 +2,21 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bot.domain.audit import AuditFact, AuditRecord
+from bot.domain.canonical import JsonObject
 from bot.domain.decision import Decision, Outcome
 from bot.domain.errors import Corrupt
 from bot.domain.grant import Grant
-from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, WorkerId
+from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
+from bot.engine.timers import Snoozed, Swept, TimeRules
+from bot.engine.waiting import Waiting
+from bot.storage import retention, timers
 from bot.storage import transactions as tx
 from bot.storage.transactions import T, Transaction
 
@@ -25,6 +29,10 @@ class Database(Protocol):
     async def write(self, transaction: Transaction[T]) -> T: ...
 
     async def read(self, transaction: Transaction[T]) -> T: ...
+
+    async def shrink(self, pages: int) -> bool:
+        """Give up to so many unused pages back to the file system; whether there are more. Cheap."""
+        ...
 
 
 class SqlStore:
@@ -147,9 +155,6 @@ class SqlStore:
     async def interrupts_of(self, run_id: RunId) -> tuple[Asked, ...]:
         return await self._db.read(tx.interrupts_of_run(run_id))
 
-    async def due_interrupts(self, now: datetime, *, limit: int = 100) -> tuple[Asked, ...]:
-        return await self._db.read(tx.due_interrupts(now, limit))
-
     async def state_counts(self) -> dict[str, int]:
         return await self._db.read(tx.state_counts())
 
@@ -163,3 +168,50 @@ class SqlStore:
             for line in page:
                 yield line
             after = page[-1][0].seq
+
+    # Time ---------------------------------------------------------------------------------------------
+
+    async def fire_due(self, now: datetime, rules: TimeRules, *, limit: int) -> Swept:
+        return await self._db.write(timers.fire_due(now, rules, limit))
+
+    async def fire_overdue(self, interrupt_id: InterruptId, now: datetime, rules: TimeRules) -> Swept:
+        return await self._db.write(timers.fire_overdue(interrupt_id, now, rules))
+
+    async def next_due(self) -> datetime | None:
+        return await self._db.read(timers.next_due())
+
+    async def snooze(
+        self, interrupt: Interrupt, who: UserId, snoozed: Snoozed, fact: AuditFact
+    ) -> Asked | None:
+        return await self._db.write(timers.snooze(interrupt, who, snoozed, fact))
+
+    async def ask_again(
+        self, expired: Asked, successor: Interrupt, facts: Sequence[AuditFact], posts: Sequence[Post]
+    ) -> bool:
+        return await self._db.write(timers.ask_again(expired, successor, facts, posts))
+
+    async def waiting(self, *, limit: int = tx.PAGE) -> tuple[tuple[Waiting, ...], int]:
+        """Return what waits for people, the next to expire first, and how many wait in all."""
+        return await self._db.read(timers.waiting(limit))
+
+    async def claim_mark(self, name: str, at: datetime, posts: Sequence[Post] = ()) -> bool:
+        """Whether nobody did yet what `name` stands for at `at`; this caller is to do it, or `posts` is it."""
+        return await self._db.write(timers.claim_mark(name, at, posts))
+
+    async def removable(self, before: datetime, *, limit: int) -> tuple[RunId, ...]:
+        return await self._db.read(retention.removable(before, limit))
+
+    async def export(self, run_id: RunId) -> JsonObject | None:
+        return await self._db.read(retention.export(run_id))
+
+    async def remove_runs(self, runs: Sequence[RunId], before: datetime, now: datetime) -> tuple[RunId, ...]:
+        return await self._db.write(retention.remove_runs(runs, before, now))
+
+    async def remove_leftovers(self, *, limit: int) -> bool:
+        return await self._db.write(retention.remove_leftovers(limit))
+
+    async def forget(self, name: Literal["uses", "grants", "posts"], before: datetime, *, limit: int) -> int:
+        return await self._db.write(retention.forget(name, before, limit))
+
+    async def shrink(self, *, pages: int) -> bool:
+        return await self._db.shrink(pages)

@@ -19,7 +19,20 @@ from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import FINAL, Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
-from bot.storage.codec import CANCEL, DECISION, FORMAT, GRANT, HEAD, INTERRUPT, ITEM, OUTCOME, micros, moment
+from bot.engine.timers import timers_of
+from bot.storage.codec import (
+    CANCEL,
+    DECISION,
+    ESCALATED,
+    FORMAT,
+    GRANT,
+    HEAD,
+    INTERRUPT,
+    ITEM,
+    OUTCOME,
+    micros,
+    moment,
+)
 
 Row: TypeAlias = Sequence[Any]
 Query: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -46,6 +59,8 @@ def create(change: Change, worker: WorkerId | None, request_key: str | None) -> 
         if not known:
             raise IdTaken(head.run_id)
         return RunId(known[0][0])
+    if head.base is not None:
+        yield "insert_base", (head.run_id, head.base.run_id)
     yield from _append(change)
     return head.run_id
 
@@ -93,6 +108,8 @@ def commit(change: Change, worker: WorkerId, now: datetime) -> Transaction[Commi
 def _beside(change: Change, now: datetime) -> Transaction[None]:
     """What a step uses up and what fronts are to show."""
     run_id, at = change.head.run_id, micros(now)
+    if change.heeded:
+        yield "forget_cancel", (run_id,)
     for note_id in change.notes_taken:
         yield "delete_note", (run_id, note_id)
     for grant_id in change.grants_used:
@@ -139,7 +156,8 @@ def request_cancel(run_id: RunId, request: CancelRequest, now: datetime) -> Tran
     rows = yield "cancel_run", (run_id, CANCEL.write(request), micros(now))
     if not rows:
         raise AlreadyResumed(run_id, known[0][1])
-    yield from _withdraw_open(run_id, Withdrawn(at=now, why="the run was cancelled", by=request.by))
+    why = "the run was cancelled" if request.what == "cancel" else "the scope is being changed"
+    yield from _withdraw_open(run_id, Withdrawn(at=now, why=why, by=request.by))
     return rows[0][0]
 
 
@@ -258,11 +276,6 @@ def open_interrupts(run_id: RunId | None) -> Transaction[tuple[Asked, ...]]:
 
 def interrupts_of_run(run_id: RunId) -> Transaction[tuple[Asked, ...]]:
     rows = yield "interrupts_of_run", (run_id,)
-    return (yield from _all_asked(rows))
-
-
-def due_interrupts(now: datetime, limit: int) -> Transaction[tuple[Asked, ...]]:
-    rows = yield "due_interrupts", (micros(now), limit)
     return (yield from _all_asked(rows))
 
 
@@ -388,20 +401,8 @@ def _open(interrupt: Interrupt) -> Transaction[None]:
             body,
         ),
     )
-    for kind, ordinal, due in timers_of(interrupt):
-        yield "arm_timer", (interrupt.id, kind, ordinal, micros(due))
-
-
-def timers_of(interrupt: Interrupt) -> list[tuple[str, int, datetime]]:
-    """When something is to happen if nobody answers: (kind, ordinal, due)."""
-    timers = [("remind", number, due) for number, due in enumerate(interrupt.remind_at)]
-    if interrupt.escalate is not None:
-        timers.append(("escalate", 0, interrupt.opened_at + interrupt.escalate.after))
-    # Whatever would come after the expiry never comes.
-    return [
-        *(timer for timer in timers if timer[2] < interrupt.expires_at),
-        ("expire", 0, interrupt.expires_at),
-    ]
+    for timer in timers_of(interrupt):
+        yield "arm_timer", (interrupt.id, timer.kind, timer.ordinal, micros(timer.due_at))
 
 
 def _withdraw_open(run_id: RunId, outcome: Withdrawn) -> Transaction[None]:
@@ -445,11 +446,15 @@ def _references(head: Head) -> list[InterruptId]:
 
 
 def _asked(row: Row) -> Transaction[Asked]:
-    interrupt_id, _run, status, format_version, text, outcome = row
+    interrupt_id, _run, status, format_version, text, outcome, expires_at, escalated = row
     interrupt = INTERRUPT.read(text, format_version, interrupt_id)
+    if (expires := moment(expires_at)) != interrupt.expires_at:
+        # It was renewed or snoozed since it was asked; the column is what holds.
+        interrupt = replace(interrupt, expires_at=expires)
     votes = (yield from _votes(interrupt_id)) if interrupt.quorum > 1 else ()
     ended = OUTCOME.read(outcome, format_version, interrupt_id) if outcome else None
-    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended)
+    joined = ESCALATED.read(escalated, format_version, interrupt_id) if escalated else ()
+    return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended, escalated_to=joined)
 
 
 def _all_asked(rows: list[Row]) -> Transaction[tuple[Asked, ...]]:
@@ -468,3 +473,7 @@ def _audit(row: Row) -> tuple[AuditRecord, int, str]:
     seq, at, kind, run_id, body, hash_ = row
     fact = AuditFact(kind=kind, at=moment(at), run_id=run_id, body=json.loads(body))
     return AuditRecord(seq=seq, fact=fact, hash=hash_), at, body
+
+
+#: What the transactions in other modules are built from.
+head_of, asked_from, open_interrupt, withdraw_open = _head, _asked, _open, _withdraw_open

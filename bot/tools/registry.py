@@ -59,8 +59,8 @@ class Registry:
         self._limits = limits
 
     def definitions(self, agent: AgentSpec) -> tuple[ToolDefinition, ...]:
-        names = sorted(name for name in self._all() if _has(agent, name))
-        return tuple(self._all()[name].definition for name in names)
+        tools = self._all()
+        return tuple(tools[name].definition for name in sorted(tools) if _has(agent, name))
 
     def definition(self, name: str) -> ToolDefinition | None:
         found = self._find(name)
@@ -87,7 +87,7 @@ class Registry:
         except TimeoutError:
             seconds = f"{self._limits.preview_seconds:g} s"
             return Impact(summary=f"Could not be measured: it took longer than {seconds}.")
-        except Exception as error:  # noqa: BLE001 (a tool may raise anything; a preview must never stop a run)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a tool raises must not stop a run)
             return Impact(summary=f"Could not be measured: {self._redactor.redact(_reason(error))}")
         return _redacted(impact, self._redactor) if impact else None
 
@@ -151,7 +151,7 @@ class Registry:
                     raise
                 if not isinstance(error, ToolFailed | OSError):
                     logger.exception("tool failed", extra={"tool": planned.tool})
-                yield Output(text=_reason(error), status="error")
+                yield Output(text=_reason(error), status="error", after_stream=True)
 
     @staticmethod
     async def _bounded(

@@ -18,11 +18,13 @@ from bot.domain.run import AgentSpec, Base, Breakpoint, Head, Thread
 from bot.domain.tool import ToolResult
 from bot.domain.transcript import Item
 from bot.engine.approvals import Approvals, Counted
+from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.ports import LiveEvent, Model
 from bot.engine.runner import Request, Runner
 from bot.engine.supervisor import Supervisor
+from bot.engine.timers import TimeRules
 from bot.llm.scripted import ScriptedModel, Step
 from bot.storage.sqlite import open_sqlite
 from bot.storage.store import SqlStore
@@ -171,7 +173,9 @@ async def lab(
     clock: Clock | None = None,
     tools: Iterable[AnyTool] = TOOLS,
     worker: str = "here",
+    assessor: Assessor | None = None,
     is_gone: Callable[[WorkerId, datetime | None, datetime], bool] = lambda owner, seen, now: True,
+    rules: TimeRules | None = None,
 ) -> AsyncGenerator[Lab]:
     """Open an engine on the database at `path`. Open it again afterwards to see what a restart does.
 
@@ -192,9 +196,11 @@ async def lab(
             front=front,
             clock=clock,
             worker=WorkerId(worker),
+            assessor=assessor or Assessor(None),
+            time=rules or TimeRules(),
         )
         supervisor = await stack.enter_async_context(Supervisor(world).running(beat_seconds=3600))
-        approvals = Approvals(store, toolbox, judge, clock, worker=WorkerId(worker))
+        approvals = Approvals(store, toolbox, judge, clock, worker=WorkerId(worker), rules=world.time)
         runner = Runner(world, supervisor, approvals, CountingIds(f"{worker}-run"))
         yield Lab(
             store=store,

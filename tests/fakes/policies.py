@@ -7,7 +7,7 @@ from bot.domain.run import Breakpoint
 from bot.domain.tool import ToolCall
 from bot.domain.verdict import Allow, ApprovalTerms, Approvers, Ask, Deny, Verdict
 from bot.policy.context import Context
-from bot.policy.model import LimitUse
+from bot.policy.model import Clarify, LimitUse
 
 ANN_OR_BOB = Approvers(users=("ann", "bob"), requester_may_approve=True, label="ann or bob")
 TERMS = ApprovalTerms(approvers=ANN_OR_BOB, expires=timedelta(minutes=15), on_timeout="deny")
@@ -21,6 +21,7 @@ class TablePolicy:
     terms: ApprovalTerms = TERMS
     version: str = "v1"
     breakpoints: tuple[Breakpoint, ...] = ()
+    clarify: Clarify | None = None
     #: Calls with these arguments are denied whatever the tool: the edited-to-forbidden case.
     forbidden: str = "forbidden"
 

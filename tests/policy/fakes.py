@@ -19,10 +19,8 @@ class TableResolver:
         if path == "~" or path.startswith("~/"):
             path = self.home + path[1:]
         done = "/"
-        pending = [
-            part
-            for part in reversed(f"{cwd}/{path}".split("/") if not path.startswith("/") else path.split("/"))
-        ]
+        full = path if path.startswith("/") else f"{cwd}/{path}"
+        pending = list(reversed(full.split("/")))
         for _ in range(1000):
             if not pending:
                 return done

@@ -1,4 +1,5 @@
 """Whatever is judged provable executes exactly the argv that was judged, in the real bash."""
+# ruff: noqa: E501 - tables, one row per line
 
 import os
 import random
@@ -69,8 +70,8 @@ REDIRECTS = [
     "22>/dev/null", ">/dev/nullx", "2>&12", ">x", "<x", "<<<x", "<<EOF", "<(evil)", ">|x", "2>&-", "&>>/dev/null",
     "{v}>/dev/null", "0</dev/null", "2>\n/dev/null", "a2>/dev/null", "'2'>/dev/null",
 ]  # fmt: skip
-NASTY = list(" \t\n\r\v\f'\"\\$`!#~*?[]{}()<>|&;=:%^,@+-./ae2") + [
-    "\x00"[:0],
+NASTY = [
+    *" \t\n\r\v\f'\"\\$`!#~*?[]{}()<>|&;=:%^,@+-./ae2",
     "\u2028",
     "\u00a0",
     "é",

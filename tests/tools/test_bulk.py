@@ -12,7 +12,7 @@ import pytest
 from bot.domain.tool import Planned
 from bot.engine.ports import CallContext, Toolbox
 from bot.tools.builtin.assemble import builtin_tools
-from bot.tools.builtin.bulk import delete
+from bot.tools.builtin.delete import delete
 from bot.tools.registry import Registry
 from bot.tools.walk import Selection
 from tests.tools.support import clock, make_file, preview, run
@@ -168,6 +168,40 @@ async def test_a_batch_elsewhere_goes_back_only_to_where_it_came_from(
     )
     right = await run(toolbox, context, "restore_files", batch=batch, to="root")
     assert right.text == f"1 file (1 byte) put back to {tmp_path / 'root'}; 0 failed."
+
+
+async def test_files_are_moved_to_another_file_system_and_back(
+    toolbox: Toolbox, context: CallContext, tmp_path: Path
+) -> None:
+    if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("/dev/shm is not another file system here")
+    file = make_file(tmp_path / "root" / "deep" / "a.txt", text="content", days_old=3)
+    file.chmod(0o640)
+    modified = file.stat().st_mtime_ns
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        moved = await run(toolbox, context, "move_files", path="root", to=elsewhere)
+        assert moved.text.startswith("1 file (7 bytes) moved to ")
+        assert not file.exists()
+        batch = f"{elsewhere}/cz6e4f7y"
+        back = await run(toolbox, context, "restore_files", batch=batch, to="root")
+        assert back.text == f"1 file (7 bytes) put back to {tmp_path / 'root'}; 0 failed."
+    assert file.read_text() == "content"
+    assert (file.stat().st_mode & 0o777, file.stat().st_mtime_ns) == (0o640, modified)
+
+
+async def test_a_link_in_the_way_back_does_not_lead_files_elsewhere(
+    toolbox: Toolbox, context: CallContext, tmp_path: Path
+) -> None:
+    make_file(tmp_path / "root" / "deep" / "a.txt", text="a")
+    (tmp_path / "outside").mkdir()
+    await run(toolbox, context, "move_files", path="root", to="root/.askfirst-staging")
+    (tmp_path / "root" / "deep").rmdir()
+    (tmp_path / "root" / "deep").symlink_to(tmp_path / "outside")
+    batch = str(tmp_path / "root" / ".askfirst-staging" / "cz6e4f7y")
+    ran = await run(toolbox, context, "restore_files", batch=batch)
+    assert ran.status == "error"
+    assert ran.text.endswith("- deep/a.txt: a symbolic link leads out of the directory")
+    assert list((tmp_path / "outside").iterdir()) == []
 
 
 async def test_a_forged_manifest_cannot_put_files_elsewhere(

@@ -106,6 +106,7 @@ async def leaks(args: Nothing, context: CallContext) -> AsyncIterator[str]:
     yield "secret, and that is all\n"
 
 
+PART = "It may have done part of its work."
 TOOLS = (greet, plain, streams, concludes, fails, crashes, leaves, cancels_itself, hangs, floods, asks, leaks)
 
 
@@ -143,7 +144,7 @@ async def test_a_conclusion_replaces_what_was_streamed(toolbox: Toolbox, context
         ("crashes", "The tool failed with KeyError: 'missing'"),
         ("leaves", "The tool failed with SystemExit: 3"),
         ("cancels_itself", "The tool was cancelled from within."),
-        ("hangs", "hangs was stopped after 0.05 s, its time limit. It may have done part of its work."),
+        ("hangs", f"started\nhangs was stopped after 0.05 s, its time limit. {PART}"),
     ],
 )
 async def test_whatever_goes_wrong_is_told_in_words(

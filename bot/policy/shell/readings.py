@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bot.policy.shell.lexer import Proof, prove
 from bot.policy.shell.scan import Reading, inner_texts, split, without_heredocs
 from bot.policy.shell.tree import parsed
-from bot.policy.shell.unwrap import unwrapped
+from bot.policy.shell.unwrap import SHELLS, base_name, unwrapped
 from bot.policy.shell.words import spellings
 
 #: Enough for anything people write. What nests deeper is not read half: it is refused, because a rule that
@@ -80,6 +80,10 @@ class _Reader:
         shown, bodies = without_heredocs(text)
         for reading in (*parsed(text), *split(shown)):
             self.add(reading, depth)
+        feeds_a_shell = any(base_name(each.words[0]) in SHELLS for each in self.found if each.words)
+        for body in bodies:
+            if feeds_a_shell:
+                self.text(body, depth + 1)
         for body in (shown, *bodies):
             for inner in inner_texts(body):
                 self.text(inner, depth + 1)

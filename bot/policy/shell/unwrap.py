@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"\d[\d.]*[a-zA-Z]?\Z")
 #: Options whose value is a command: --checkpoint-action=exec=…, --compress-program=…, core.sshCommand=…
 _EMBEDDED = re.compile(
     r"[-\w.:]*(?:exec|command|program|prog|rsh|pager|upload-pack|receive-pack|editor|fsmonitor|textconv|external"
-    r"|pre|shell|hook|split-string|script|init|eval|run|action|filter|wrapper)(?:=|=exec=| )!?([^=].*)",
+    r"|pre|shell|hook|split-string|script|init|eval|run|action|filter|wrapper)(?:=exec=|=| )!?([^=].*)",
     re.IGNORECASE | re.DOTALL,
 )
 #: Their arguments are data, whatever they look like.

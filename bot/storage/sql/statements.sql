@@ -60,6 +60,9 @@ UPDATE runs SET cancel = $2, state = CASE WHEN state = 'waiting' THEN 'ready' EL
 WHERE run_id = $1 AND state IN ('ready', 'running', 'waiting')
 RETURNING state
 
+-- forget_cancel --
+UPDATE runs SET cancel = NULL WHERE run_id = $1
+
 -- cancels_of --
 SELECT run_id, cancel FROM runs WHERE owner = $1 AND state = 'running' AND cancel IS NOT NULL
 
@@ -88,7 +91,7 @@ VALUES ($1, $2, $3, 'open', $4, $5, $6, $7)
 ON CONFLICT (interrupt_id) DO NOTHING
 
 -- interrupt --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts WHERE interrupt_id = $1
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts WHERE interrupt_id = $1
 
 -- settle_interrupt --
 -- The only way an interrupt ends: of two answers, or an answer and the clock, one changes the row
@@ -102,20 +105,16 @@ WHERE run_id = $1 AND status = 'open'
 RETURNING interrupt_id
 
 -- open_interrupts --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE status = 'open' ORDER BY expires_at, interrupt_id LIMIT $1
 
 -- open_interrupts_of_run --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE run_id = $1 AND status = 'open' ORDER BY opened_at, interrupt_id
 
 -- interrupts_of_run --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
 WHERE run_id = $1 ORDER BY opened_at, interrupt_id
-
--- due_interrupts --
-SELECT interrupt_id, run_id, status, v, body, outcome FROM interrupts
-WHERE status = 'open' AND expires_at <= $1 ORDER BY expires_at LIMIT $2
 
 -- insert_vote --
 -- One vote a person
@@ -211,9 +210,6 @@ INSERT INTO uses (key, at, run_id) VALUES ($1, $2, $3)
 -- count_uses --
 SELECT COUNT(*) FROM uses WHERE key = $1 AND at > $2
 
--- forget_uses --
-DELETE FROM uses WHERE at < $1
-
 -- insert_grant --
 INSERT INTO grants (grant_id, place, tool, granted_by, expires_at, max_uses, used, v, body)
 VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)
@@ -244,3 +240,125 @@ DELETE FROM timers WHERE interrupt_id = $1
 
 -- next_timer --
 SELECT MIN(due_at) FROM timers
+
+-- due_timers --
+-- In the order in which they should have fired. A timer without its interrupt is found, too, and thrown away
+SELECT timers.interrupt_id, timers.kind, timers.ordinal, timers.due_at, timers.who, interrupts.run_id
+FROM timers LEFT JOIN interrupts ON interrupts.interrupt_id = timers.interrupt_id
+WHERE timers.due_at <= $1 ORDER BY timers.due_at, timers.interrupt_id, timers.kind, timers.ordinal LIMIT $2
+
+-- due_timers_of --
+SELECT timers.interrupt_id, timers.kind, timers.ordinal, timers.due_at, timers.who, interrupts.run_id
+FROM timers LEFT JOIN interrupts ON interrupts.interrupt_id = timers.interrupt_id
+WHERE timers.interrupt_id = $2 AND timers.due_at <= $1
+ORDER BY timers.due_at, timers.kind, timers.ordinal
+
+-- take_timer --
+-- The claim: of several processes that found it due, one removes it, and fires it in the same transaction
+DELETE FROM timers WHERE interrupt_id = $1 AND kind = $2 AND ordinal = $3 AND due_at = $4 RETURNING kind
+
+-- put_timer --
+INSERT INTO timers (interrupt_id, kind, ordinal, due_at, who) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (interrupt_id, kind, ordinal) DO UPDATE SET due_at = excluded.due_at, who = excluded.who
+
+-- renew_interrupt --
+UPDATE interrupts SET expires_at = $2 WHERE interrupt_id = $1 AND status = 'open' RETURNING interrupt_id
+
+-- escalate_interrupt --
+UPDATE interrupts SET escalated = $2 WHERE interrupt_id = $1 AND status = 'open' RETURNING interrupt_id
+
+-- open_siblings --
+SELECT interrupt_id FROM interrupts
+WHERE run_id = $1 AND status = 'open' AND interrupt_id <> $2 ORDER BY opened_at, interrupt_id
+
+-- expire_siblings --
+-- Questions of a stopped run whose own time is over, too
+UPDATE interrupts SET status = 'settled', settled_at = $2, outcome = $3
+WHERE run_id = $1 AND status = 'open' AND expires_at <= $2
+RETURNING interrupt_id
+
+-- replace_outcome --
+-- Asked again while the run still waits: what was expired is followed by another question
+UPDATE interrupts SET outcome = $2 WHERE interrupt_id = $1 AND status = 'settled'
+
+-- insert_base --
+INSERT INTO bases (run_id, base_id) VALUES ($1, $2) ON CONFLICT (run_id) DO NOTHING
+
+-- claim_mark --
+-- Something that happens once in a while is done by the process that moves its mark forward
+INSERT INTO marks (name, at) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at < excluded.at
+RETURNING name
+
+-- waiting --
+-- With the front that shows its card, if one does
+SELECT interrupts.interrupt_id, interrupts.run_id, interrupts.status, interrupts.v, interrupts.body,
+  interrupts.outcome, interrupts.expires_at, interrupts.escalated, outbox.front
+FROM interrupts LEFT JOIN outbox ON outbox.key = 'card/' || interrupts.interrupt_id
+WHERE interrupts.status = 'open' ORDER BY interrupts.expires_at, interrupts.interrupt_id LIMIT $1
+
+-- count_open --
+SELECT COUNT(*) FROM interrupts WHERE status = 'open'
+
+-- removable_runs --
+-- Finished long ago, and nobody's conversation goes on from them. Runs that were set aside stay for somebody to look at
+SELECT run_id FROM runs
+WHERE state IN ('done', 'failed', 'cancelled') AND updated_at < $1
+  AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.base_id = runs.run_id)
+ORDER BY updated_at LIMIT $2
+
+-- remove_run --
+-- Checked again: somebody may have gone on from it meanwhile
+DELETE FROM runs
+WHERE run_id = $1 AND state IN ('done', 'failed', 'cancelled') AND updated_at < $2
+  AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.base_id = runs.run_id)
+RETURNING run_id
+
+-- remove_base --
+DELETE FROM bases WHERE run_id = $1
+
+-- insert_leftover --
+INSERT INTO leftovers (run_id) VALUES ($1) ON CONFLICT (run_id) DO NOTHING
+
+-- leftovers --
+SELECT run_id FROM leftovers LIMIT 1
+
+-- remove_leftover --
+DELETE FROM leftovers WHERE run_id = $1
+
+-- remove_entries --
+DELETE FROM entries WHERE run_id = $1
+  AND seq IN (SELECT seq FROM entries WHERE run_id = $1 ORDER BY seq LIMIT $2)
+RETURNING seq
+
+-- remove_votes --
+DELETE FROM votes WHERE interrupt_id IN (SELECT interrupt_id FROM interrupts WHERE run_id = $1)
+
+-- remove_interrupts --
+DELETE FROM interrupts WHERE run_id = $1
+
+-- remove_timers --
+DELETE FROM timers WHERE interrupt_id IN (SELECT interrupt_id FROM interrupts WHERE run_id = $1)
+
+-- remove_notes --
+DELETE FROM notes WHERE run_id = $1
+
+-- remove_posts --
+DELETE FROM outbox WHERE run_id = $1
+
+-- forget_uses --
+-- Uses have no name of their own; the oldest are removed up to the time of the last of a batch
+DELETE FROM uses WHERE at <= (SELECT MAX(at) FROM (SELECT at FROM uses WHERE at < $1 ORDER BY at LIMIT $2) AS oldest)
+RETURNING key
+
+-- forget_grants --
+DELETE FROM grants WHERE grant_id IN
+  (SELECT grant_id FROM grants WHERE expires_at < $1 LIMIT $2) RETURNING grant_id
+
+-- forget_posts --
+-- Messages that belong to no run: digests
+DELETE FROM outbox WHERE key IN
+  (SELECT key FROM outbox WHERE run_id = '' AND shown >= wanted AND due_at < $1 LIMIT $2) RETURNING key
+
+-- all_entries --
+SELECT seq, at, v, body FROM entries WHERE run_id = $1 ORDER BY seq

@@ -4,11 +4,12 @@ from typing import Any
 
 from bot.engine.ports import Clock
 from bot.tools.builtin.ask import ask_tools
-from bot.tools.builtin.bulk import bulk_tools
+from bot.tools.builtin.delete import delete_files
 from bot.tools.builtin.execute import ExecuteSettings, execute_tools
 from bot.tools.builtin.files import file_tools
 from bot.tools.builtin.http import HttpSettings, http_tools
 from bot.tools.builtin.messages import Messenger, message_tools
+from bot.tools.builtin.move import move_files, restore_files
 from bot.tools.tool import Tool
 
 
@@ -23,7 +24,9 @@ def builtin_tools(
     """Return the tools every agent may have. Without a messenger there is no send_message."""
     return (
         *file_tools(clock),
-        *bulk_tools(clock, staging_directory),
+        delete_files(clock, staging_directory),
+        move_files(clock),
+        restore_files(clock),
         *execute_tools(execute or ExecuteSettings()),
         *http_tools(http or HttpSettings()),
         *message_tools(messenger),

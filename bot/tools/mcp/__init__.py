@@ -1,1 +1,1 @@
-"""Tools of MCP servers. Start reading at `servers.py`; `connection.py` is the hard part."""
+"""Tools of MCP servers. Start reading at `servers.py`, then `server.py`; `connection.py` is the hard part."""

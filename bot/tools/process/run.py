@@ -3,16 +3,21 @@
 import asyncio
 import codecs
 import json
+import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from bot.domain.canonical import JsonObject
 from bot.tools.tool import ToolFailed
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _SUPERVISE = str(Path(__file__).with_name("supervise.py"))
 #: Output is passed on at most this often, so that a chatty command does not become hundreds of messages.
@@ -71,12 +76,14 @@ ProcessEvent: TypeAlias = str | Exited
 async def stream(command: Command) -> AsyncGenerator[ProcessEvent, None]:
     """Yield the output as it comes and, last, how it ended. Closing it ends all that the command started."""
     process = await _start(command)
+    deadline = asyncio.get_running_loop().time() + command.limits.seconds
     stopped = ""
     try:
-        async with aclosing(_output(process, command.limits)) as blocks:
+        async with aclosing(_output(process, deadline, command.limits)) as blocks:
             async for block in blocks:
                 yield block
-        await process.wait()
+        # It may have closed its output and still run.
+        await _before(deadline, process.wait(), command.limits)
     except _Exceeded as limit:
         stopped = str(limit)
     finally:
@@ -88,13 +95,14 @@ class _Exceeded(Exception):
     pass
 
 
-async def _output(process: asyncio.subprocess.Process, limits: ProcessLimits) -> AsyncGenerator[str, None]:
+async def _output(
+    process: asyncio.subprocess.Process, deadline: float, limits: ProcessLimits
+) -> AsyncGenerator[str, None]:
     assert process.stdout
     now = asyncio.get_running_loop().time
-    deadline = now() + limits.seconds
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     written, passed_on = 0, 0.0
-    while block := await _read(process.stdout, deadline, limits):
+    while block := await _before(deadline, process.stdout.read(_BLOCK), limits):
         written += len(block)
         if written > limits.output:
             raise _Exceeded(f"it wrote more than {limits.output // 1024**2} MB")
@@ -105,10 +113,10 @@ async def _output(process: asyncio.subprocess.Process, limits: ProcessLimits) ->
     yield decoder.decode(b"", final=True)
 
 
-async def _read(stdout: asyncio.StreamReader, deadline: float, limits: ProcessLimits) -> bytes:
+async def _before(deadline: float, step: Coroutine[Any, Any, T], limits: ProcessLimits) -> T:
     try:
         async with asyncio.timeout_at(deadline):
-            return await stdout.read(_BLOCK)
+            return await step
     except TimeoutError:
         raise _Exceeded(f"it ran longer than {limits.seconds:g} s") from None
 
@@ -142,6 +150,8 @@ async def _end(process: asyncio.subprocess.Process, grace: float) -> None:
             # Also reads what is left: a pipe nobody reads keeps its transport open.
             async with asyncio.timeout(grace + 3):
                 await process.communicate()
+        except TimeoutError:
+            logger.warning("a command does not end", extra={"pid": process.pid})
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):

@@ -37,6 +37,26 @@ _ORDER: dict[Mode, tuple[Kind, ...]] = {
 }
 #: Programs in these are found; nothing of the bot's own PATH leaks in.
 PATH = "/usr/local/bin:/usr/bin:/bin"
+#: Never made writable only because a command starts there.
+_SYSTEM = frozenset(
+    {
+        "/",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/lib64",
+        "/opt",
+        "/proc",
+        "/root",
+        "/sbin",
+        "/sys",
+    }
+    | {"/usr", "/var"}
+)
+_ABI_WITH_TCP = 4
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -49,15 +69,24 @@ class Sandbox:
     writable: tuple[str, ...] = ()
     #: Paths inside hidden ones that may be read after all.
     readable: tuple[str, ...] = ()
-    #: Paths that are not there for commands. The working directory is, even inside of these.
+    #: Paths that are not there for commands. A working directory inside one is.
     hidden: tuple[str, ...] = ()
+    #: Version of the kernel's Landlock, where it is used.
+    abi: int = 0
 
     @property
     def warning(self) -> str:
         """What the operator and the approver must know; empty if all is well."""
         if self.kind == "none":
             return "not sandboxed: the command can do whatever the bot's user can"
+        if self.kind == "landlock" and self.abi < _ABI_WITH_TCP:
+            return "landlock without network rules: this kernel cannot keep a command off the network"
         return ""
+
+    def _writable(self, cwd: str, private: str) -> tuple[str, ...]:
+        # Commands work where they start, but nobody means the whole system or somebody's home by that.
+        too_much = cwd in _SYSTEM or cwd in self.hidden
+        return (*self.writable, *(() if too_much else (cwd,)), private)
 
     async def confined(self, command: Command, *, private: str, network: bool) -> Command:
         """Return the command as it runs inside. `private` is a directory of its own that it may write."""
@@ -81,7 +110,7 @@ class Sandbox:
         # hidden and a working directory inside a hidden home is there; at the same path, the last one counts.
         mounts = {path: _nothing_at(path) for path in ("/tmp", *self.hidden)}  # noqa: S108
         mounts |= {path: ("--ro-bind", path, path) for path in self.readable}
-        mounts |= {path: ("--bind", path, path) for path in (*self.writable, cwd, private)}
+        mounts |= {path: ("--bind", path, path) for path in self._writable(cwd, private)}
         for path in sorted(mounts):
             yield from mounts[path]
         yield from ("--chdir", cwd, "--")
@@ -90,12 +119,12 @@ class Sandbox:
         import py_landlock  # noqa: PLC0415 (Linux only, and only needed here)
 
         hidden = tuple(Path(path) for path in ("/tmp", *self.hidden))  # noqa: S108
+        writable = self._writable(cwd, private)
         return {
             "site": str(Path(py_landlock.__file__).parent.parent),
             "read": [*_around("/", hidden), *self.readable],
-            "list": [cwd],
-            "write": [path for root in (*self.writable, cwd) for path in _around(root, _inside(root, hidden))]
-            + [private],
+            "list": list(writable),
+            "write": [path for root in writable for path in _around(root, _inside(root, hidden))],
             "devices": list(_DEVICES),
             "network": network,
         }
@@ -122,7 +151,8 @@ async def find_sandbox(
         }
     )
     for kind in _ORDER[mode]:
-        sandbox = Sandbox(kind=kind, **paths)
+        abi = await in_thread(lambda _stop: _landlock_abi()) if kind == "landlock" else 0
+        sandbox = Sandbox(kind=kind, abi=abi, **paths)
         problem = await _problem(sandbox)
         if problem is None:
             return sandbox
@@ -157,6 +187,17 @@ async def _problem(sandbox: Sandbox) -> str | None:
     return "it does not confine" if leaked else None
 
 
+def _landlock_abi() -> int:
+    try:
+        from py_landlock import Landlock, LandlockError  # noqa: PLC0415 (Linux only)
+    except ImportError:
+        return 0
+    try:
+        return int(Landlock().abi_version)
+    except LandlockError:
+        return 0
+
+
 def _take(directory: str) -> bool:
     """Remove a directory and say whether a canary was in it."""
     there = (Path(directory) / "canary").exists()
@@ -169,9 +210,10 @@ def _around(root: str, hidden: tuple[Path, ...]) -> Iterator[str]:
     # Landlock only adds: a directory that is allowed is allowed with all that is in it. So next to a hidden
     # path only what exists now is allowed; nothing new can be made there.
     directory = Path(root)
-    if directory in hidden:
+    # A link is nothing of its own: what it leads to is allowed where it is, or is not.
+    if directory in hidden or directory.is_symlink():
         return
-    if directory.is_symlink() or not any(path.is_relative_to(directory) for path in hidden):
+    if not any(path.is_relative_to(directory) for path in hidden):
         yield root
         return
     for path in sorted(directory.iterdir()):
