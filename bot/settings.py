@@ -81,6 +81,20 @@ class Settings(BaseSettings):
             archive=self.archive_dir,
         )
 
+    #: Slack: the bot's token (xoxb-…), and for Socket Mode the app's (xapp-…).
+    slack_bot_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("SLACK_BOT_TOKEN"))
+    slack_app_token: SecretStr | None = Field(default=None, validation_alias=AliasChoices("SLACK_APP_TOKEN"))
+    #: HTTP mode instead of Socket Mode: how requests of Slack are told from others, and where we listen.
+    slack_signing_secret: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("SLACK_SIGNING_SECRET")
+    )
+    slack_host: str = Field(default="127.0.0.1", validation_alias=AliasChoices("SLACK_HOST"))
+    slack_port: int = Field(default=3000, ge=0, le=65535, validation_alias=AliasChoices("SLACK_PORT"))
+    #: Another Slack than slack.com: the local workspace.
+    slack_api_url: str = Field(
+        default="https://slack.com/api/", validation_alias=AliasChoices("SLACK_API_URL")
+    )
+
     @property
     def offline(self) -> bool:
         return self.anthropic_api_key is None

@@ -19,7 +19,7 @@ from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.live_policies import LivePolicies
-from bot.engine.ports import Front, Model, People
+from bot.engine.ports import Clock, Front, Model, People
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
 from bot.engine.tasks import beside
@@ -28,6 +28,18 @@ from bot.llm.offline import OfflineModel
 from bot.policy.explain import Explanation, explain
 from bot.policy.shell import Proof, prove
 from bot.settings import Settings
+from bot.slack.app import build_app
+from bot.slack.bot import Bot
+from bot.slack.errands import Errands
+from bot.slack.front import SlackFront
+from bot.slack.http import serving
+from bot.slack.people import Channels, SlackPeople
+from bot.slack.poster import Poster
+from bot.slack.render import Renderer
+from bot.slack.routes import Routes
+from bot.slack.socket import Sockets
+from bot.slack.tokens import slack_tokens
+from bot.slack.web import Identity, open_web
 from bot.storage.sqlite import open_sqlite
 from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
@@ -35,6 +47,7 @@ from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
 from bot.tools.process.sandbox import find_sandbox
 from bot.tools.registry import Registry
+from bot.tools.tool import AnyTool
 
 
 def utc_now() -> datetime:
@@ -137,9 +150,17 @@ def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings, front: Front, *, people: People | None = None
+    settings: Settings,
+    front: Front,
+    *,
+    people: People | None = None,
+    model: Model | None = None,
+    tools: Sequence[AnyTool] = (),
+    clock: Clock = utc_now,
 ) -> AsyncGenerator[Engine]:
     """Everything, running. At the end runs are let go of in good order, for another process to take.
+
+    `model` stands in for the one of the settings; `tools` join the built-in ones.
 
     Raises:
         ConfigError: a setting, a policy or the database cannot be used; says what to do.
@@ -147,30 +168,28 @@ async def open_engine(
     policies = LivePolicies(policy_paths(settings))
     worker = this_worker(secrets.randbits(30))
     execute = ExecuteSettings(sandbox=await find_sandbox(settings.sandbox), prove=_prover)
-    toolbox = Registry(builtin_tools(clock=utc_now, execute=execute))
+    toolbox = Registry([*builtin_tools(clock=clock, execute=execute), *tools])
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings))
-        model = await stack.enter_async_context(open_model(settings))
-        judge = Judge(
-            toolbox=toolbox, policies=policies, store=store, clock=utc_now, people=people or Alone()
-        )
+        model = model or await stack.enter_async_context(open_model(settings))
+        judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=people or Alone())
         world = World(
             store=store,
             model=model,
             toolbox=toolbox,
             judge=judge,
             front=front,
-            clock=utc_now,
+            clock=clock,
             worker=worker,
             assessor=Assessor(
                 model if isinstance(model, AnthropicModel) else None, settings.scope_model or settings.model
             ),
             drift_tolerance=settings.drift_tolerance,
         )
-        stack.push_async_callback(lambda: store.forget_worker(worker, utc_now()))
+        stack.push_async_callback(lambda: store.forget_worker(worker, clock()))
         supervisor = await stack.enter_async_context(Supervisor(world).running())
-        await stack.enter_async_context(beside(policies.watch(store, utc_now)))
-        approvals = Approvals(store, toolbox, judge, utc_now, worker=worker)
+        await stack.enter_async_context(beside(policies.watch(store, clock)))
+        approvals = Approvals(store, toolbox, judge, clock, worker=worker)
         yield Engine(
             runner=Runner(world, supervisor, approvals, RandomIds()),
             supervisor=supervisor,
@@ -181,3 +200,75 @@ async def open_engine(
             worker=worker,
             settings=settings,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackBot:
+    """A running bot."""
+
+    engine: Engine
+    me: Identity
+    #: Where Slack is to post to, in HTTP mode.
+    address: str = ""
+    sockets: Sockets | None = None
+
+
+@asynccontextmanager
+async def open_slack(
+    settings: Settings,
+    *,
+    model: Model | None = None,
+    tools: Sequence[AnyTool] = (),
+    clock: Clock = utc_now,
+) -> AsyncGenerator[SlackBot]:
+    """The engine with Slack as its front, connected and caught up.
+
+    Raises:
+        ConfigError: a token, a setting or the database cannot be used; says what to do.
+    """
+    try:
+        async with _slack(settings, model=model, tools=tools, clock=clock) as bot:
+            yield bot
+    except BaseExceptionGroup as group:
+        # Task groups wrap whatever comes out of their block; people and callers want the error itself.
+        raise _alone(group) from None
+
+
+def _alone(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    if len(group.exceptions) != 1:
+        return group
+    (error,) = group.exceptions
+    return _alone(error) if isinstance(error, BaseExceptionGroup) else error  # pyright: ignore[reportUnknownArgumentType]
+
+
+@asynccontextmanager
+async def _slack(
+    settings: Settings, *, model: Model | None, tools: Sequence[AnyTool], clock: Clock
+) -> AsyncGenerator[SlackBot]:
+    tokens = slack_tokens(settings)
+    async with AsyncExitStack() as stack:
+        web = await stack.enter_async_context(open_web(tokens.bot, settings.slack_api_url))
+        me = await web.identity()
+        errands = await stack.enter_async_context(Errands().running())
+        people, front = SlackPeople(web, me.team), SlackFront(web, errands)
+        engine = await stack.enter_async_context(
+            open_engine(settings, front, people=people, model=model, tools=tools, clock=clock)
+        )
+        front.records = engine.store
+        renderer = Renderer(engine.store, Channels(web), front.finish)
+        poster = Poster(engine.store, web, renderer, worker=engine.worker, clock=clock)
+        engine.store.posted = poster.poke
+        await stack.enter_async_context(poster.running())
+        bot = Bot(office=engine, web=web, people=people, me=me, clock=clock, errands=errands)
+        routes = Routes(bot)
+        app = build_app(routes, me, web.client, signing_secret=tokens.secret)
+        await routes.catch_up()
+        await engine.supervisor.recover()
+        if tokens.secret:
+            address = await stack.enter_async_context(
+                serving(app, tokens.secret, settings.slack_host, settings.slack_port)
+            )
+            yield SlackBot(engine=engine, me=me, address=address)
+        else:
+            sockets = await stack.enter_async_context(Sockets(app, tokens.app).running())
+            yield SlackBot(engine=engine, me=me, sockets=sockets)

@@ -29,7 +29,7 @@ from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny
 from bot.engine import answers, clarify, expiry, questions
 from bot.engine.judge import Judge
-from bot.engine.ports import Checkpoint, Clock, Store, Toolbox
+from bot.engine.ports import Checkpoint, Clock, Post, Store, Toolbox
 from bot.engine.rights import objection
 from bot.engine.timers import Snoozed, TimeRules
 from bot.policy.grants import grant_from
@@ -210,10 +210,17 @@ class Approvals:
         facts: list[AuditFact],
         *,
         successor: Interrupt | None = None,
+        posts: tuple[Post, ...] = (),
         grant: Grant | None = None,
     ) -> Counted:
         result = await self._store.settle(
-            asked.interrupt.id, outcome, facts, successor=successor, claim_for=self._worker, grant=grant
+            asked.interrupt.id,
+            outcome,
+            facts,
+            successor=successor,
+            claim_for=self._worker,
+            posts=posts,
+            grant=grant,
         )
         if not result.won:
             raise too_late(result.asked)
@@ -283,7 +290,16 @@ class Approvals:
         """The editor may not approve this alone: the edited call is a question of its own."""
         outcome = Withdrawn(at=decision.at, why="edited", by=decision.by, replaced_by=successor.id)
         fact = _fact("decision", asked, decision.at, what="edited", by=decision.by, replaced_by=successor.id)
-        return await self._settle(asked, outcome, [fact], successor=successor)
+        thread = (await self._head(asked.interrupt)).thread
+        card = Post(
+            key=f"card/{successor.id}",
+            thread=thread,
+            run_id=successor.run_id,
+            kind="card",
+            subject=successor.id,
+        )
+        posts = (card,) if thread.keeps_messages else ()
+        return await self._settle(asked, outcome, [fact], successor=successor, posts=posts)
 
     async def _head(self, interrupt: Interrupt) -> Head:
         head = await self._store.head(interrupt.run_id)

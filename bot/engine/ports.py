@@ -197,6 +197,35 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DuePost:
+    """A post whose turn it is, held by one worker: nobody else writes this message meanwhile."""
+
+    key: str
+    thread_id: ThreadId
+    run_id: RunId
+    kind: str
+    subject: str
+    body: JsonObject | None
+    #: What is shown once this attempt succeeds; a change in between leaves it due again.
+    revision: int
+    #: Where the message is, once it is anywhere.
+    ref: str | None = None
+    attempts: int = 0
+    #: An earlier attempt got no answer: the message may be there although nobody knows where.
+    maybe_sent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """Something a front was sent and must not lose once it said thank you."""
+
+    #: The same for every attempt at this delivery.
+    id: str
+    kind: str
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """Everything one step of a run changes, written in one transaction or not at all."""
 

@@ -1,5 +1,6 @@
 """The page and its few files, served as they are: no build, nothing from elsewhere, no inline script."""
 
+from collections.abc import Awaitable, Callable
 from importlib import resources
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def page_routes() -> list[web.RouteDef]:
     return [web.get("/" if name == "index.html" else f"/{name}", _file(name)) for name in names]
 
 
-def _file(name: str) -> "web._Handler":  # pyright: ignore[reportPrivateUsage] - the type has no public name
+def _file(name: str) -> Callable[[web.Request], Awaitable[web.Response]]:
     path = _FILES / name
     body, kind = path.read_bytes(), _TYPES[path.suffix]
 

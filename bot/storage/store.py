@@ -13,9 +13,20 @@ from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, Worker
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
-from bot.engine.ports import CancelRequest, Change, Checkpoint, Committed, Note, Post, SettleResult
+from bot.engine.ports import (
+    CancelRequest,
+    Change,
+    Checkpoint,
+    Committed,
+    Delivered,
+    DuePost,
+    Note,
+    Post,
+    SettleResult,
+)
 from bot.engine.timers import Snoozed, Swept, TimeRules
 from bot.engine.waiting import Waiting
+from bot.storage import outbox as box
 from bot.storage import retention, timers
 from bot.storage import transactions as tx
 from bot.storage.transactions import T, Transaction
@@ -43,6 +54,8 @@ class SqlStore:
     ) -> None:
         self._db = database
         self._is_gone = is_gone
+        #: Called after a write that may have left something to be shown, by a front that keeps messages.
+        self.posted: Callable[[], None] = lambda: None
 
     async def create(self, change: Change, *, worker: WorkerId | None, request_key: str | None) -> RunId:
         return await self._db.write(tx.create(change, worker, request_key))
@@ -54,7 +67,10 @@ class SqlStore:
         return found
 
     async def commit(self, change: Change, worker: WorkerId, now: datetime) -> Committed:
-        return await self._db.write(tx.commit(change, worker, now))
+        committed = await self._db.write(tx.commit(change, worker, now))
+        if change.posts:
+            self.posted()
+        return committed
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None:
         return await self._db.read(tx.asked(interrupt_id))
@@ -65,7 +81,9 @@ class SqlStore:
     async def vote(
         self, interrupt_id: InterruptId, decision: Decision, fact: AuditFact
     ) -> tuple[Decision, ...]:
-        return await self._db.write(tx.vote(interrupt_id, decision, fact))
+        votes = await self._db.write(tx.vote(interrupt_id, decision, fact))
+        self.posted()
+        return votes
 
     async def settle(
         self,
@@ -78,7 +96,7 @@ class SqlStore:
         posts: Sequence[Post] = (),
         grant: Grant | None = None,
     ) -> SettleResult:
-        return await self._db.write(
+        settled = await self._db.write(
             tx.settle(
                 interrupt_id,
                 outcome,
@@ -89,6 +107,8 @@ class SqlStore:
                 grant=grant,
             )
         )
+        self.posted()
+        return settled
 
     async def count_uses(self, keys: Sequence[tuple[str, datetime]]) -> dict[str, int]:
         return await self._db.read(tx.count_uses(keys)) if keys else {}
@@ -114,7 +134,9 @@ class SqlStore:
         return await self._db.read(tx.notes(run_id))
 
     async def request_cancel(self, run_id: RunId, request: CancelRequest, now: datetime) -> RunState:
-        return await self._db.write(tx.request_cancel(run_id, request, now))
+        state = await self._db.write(tx.request_cancel(run_id, request, now))
+        self.posted()
+        return state
 
     async def cancels(self, worker: WorkerId) -> dict[RunId, CancelRequest]:
         return await self._db.read(tx.cancels(worker))
@@ -215,3 +237,69 @@ class SqlStore:
 
     async def shrink(self, *, pages: int) -> bool:
         return await self._db.shrink(pages)
+
+    # What a front receives and shows -------------------------------------------------------------------
+
+    async def receive(self, delivered: Delivered, worker: WorkerId, now: datetime) -> bool:
+        """Keep a delivery; return whether this worker is to handle it."""
+        return await self._db.write(box.receive(delivered, worker, now, self._gone(now)))
+
+    async def left_behind(self, worker: WorkerId, now: datetime) -> tuple[Delivered, ...]:
+        """Take over what dead workers had received and not finished."""
+        return await self._db.write(box.left_behind(worker, self._gone(now)))
+
+    async def handled(self, delivery: str, now: datetime) -> None:
+        await self._db.write(box.handled(delivery, now))
+
+    async def forget_deliveries(self, before: datetime) -> None:
+        await self._db.write(box.forget_deliveries(before))
+
+    async def take_posts(
+        self, front: str, worker: WorkerId, now: datetime, *, until: datetime, limit: int
+    ) -> tuple[DuePost, ...]:
+        """Hold what is due until then, so that nobody else posts it."""
+        return await self._db.write(box.take_posts(front, worker, now, until, limit))
+
+    async def next_post(self, front: str) -> datetime | None:
+        """Return when something is due that nobody holds; None if everything is shown."""
+        return await self._db.read(box.next_post(front))
+
+    async def post_shown(self, key: str, revision: int, ref: str | None) -> None:
+        await self._db.write(box.post_shown(key, revision, ref))
+
+    async def post_failed(self, key: str, due: datetime, *, was_sent: bool) -> None:
+        """Try again then. `was_sent`: it may have arrived although nobody said so."""
+        await self._db.write(box.post_failed(key, due, was_sent=was_sent))
+
+    async def post_lost(self, key: str, now: datetime) -> None:
+        """Somebody deleted the message: show it anew."""
+        await self._db.write(box.post_lost(key, now))
+        self.posted()
+
+    async def free_posts(self, worker: WorkerId, now: datetime) -> None:
+        await self._db.write(box.free_posts(worker, self._gone(now)))
+
+    async def adopt_post(self, post: Post, ref: str | None) -> None:
+        """Say where the message is that will become this post."""
+        await self._db.write(box.adopt_post(post, ref))
+
+    async def want_posts(self, posts: Sequence[Post], now: datetime, facts: Sequence[AuditFact] = ()) -> None:
+        await self._db.write(box.want_posts(tuple(posts), now, tuple(facts)))
+        self.posted()
+
+    async def post_by_ref(self, ref: str) -> tuple[str, str, str] | None:
+        """Return key, subject and kind of the message at `ref`, if it is one of ours."""
+        return await self._db.read(box.post_by_ref(ref))
+
+    async def card_refs(self, front: str, run_id: RunId) -> dict[str, str]:
+        """Return where the cards of a run are, by interrupt."""
+        return await self._db.read(box.card_refs(front, run_id))
+
+    async def runs_of(self, requester: UserId, *, limit: int = 10) -> tuple[Head, ...]:
+        return await self._db.read(box.runs_of(requester, limit))
+
+    async def recently_settled(self, *, limit: int = 10) -> tuple[Asked, ...]:
+        return await self._db.read(box.recently_settled(limit))
+
+    def _gone(self, now: datetime) -> Callable[[WorkerId, datetime | None], bool]:
+        return lambda owner, seen: self._is_gone(owner, seen, now)

@@ -128,7 +128,7 @@ def load_head(run_id: RunId) -> Transaction[Head | None]:
 def list_heads(state: RunState | None, limit: int) -> Transaction[tuple[Head, ...]]:
     """Newest first. A run that does not decode is left out here; claiming it says why."""
     rows = yield ("list_runs_in", (limit, state)) if state else ("list_runs", (limit,))
-    return tuple(head for row in rows if (head := _head_or_none(row)))
+    return tuple(head for row in rows if (head := head_or_none(row)))
 
 
 def find_run(prefix: str) -> Transaction[tuple[RunId, ...]]:
@@ -271,12 +271,12 @@ def _known(interrupt_id: InterruptId) -> Transaction[Asked]:
 
 def open_interrupts(run_id: RunId | None) -> Transaction[tuple[Asked, ...]]:
     rows = yield ("open_interrupts_of_run", (run_id,)) if run_id else ("open_interrupts", (PAGE,))
-    return (yield from _all_asked(rows))
+    return (yield from all_asked(rows))
 
 
 def interrupts_of_run(run_id: RunId) -> Transaction[tuple[Asked, ...]]:
     rows = yield "interrupts_of_run", (run_id,)
-    return (yield from _all_asked(rows))
+    return (yield from all_asked(rows))
 
 
 # ── Posts ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -417,7 +417,7 @@ def _head(row: Row) -> Head:
     return replace(HEAD.read(text, format_version, run_id), state=state, version=version)
 
 
-def _head_or_none(row: Row) -> Head | None:
+def head_or_none(row: Row) -> Head | None:
     try:
         return _head(row)
     except Corrupt:
@@ -457,7 +457,7 @@ def _asked(row: Row) -> Transaction[Asked]:
     return Asked(interrupt=interrupt, status=status, votes=votes, outcome=ended, escalated_to=joined)
 
 
-def _all_asked(rows: list[Row]) -> Transaction[tuple[Asked, ...]]:
+def all_asked(rows: list[Row]) -> Transaction[tuple[Asked, ...]]:
     found: list[Asked] = []
     for row in rows:
         found.append((yield from _asked(row)))  # noqa: PERF401 - a generator expression cannot delegate

@@ -362,3 +362,66 @@ DELETE FROM outbox WHERE key IN
 
 -- all_entries --
 SELECT seq, at, v, body FROM entries WHERE run_id = $1 ORDER BY seq
+
+-- insert_inbox --
+-- A delivery that was seen before changes no row
+INSERT INTO inbox (id, kind, at, owner, body) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING RETURNING id
+
+-- inbox --
+SELECT owner, done_at FROM inbox WHERE id = $1
+
+-- inbox_owners --
+SELECT DISTINCT i.owner, w.seen_at FROM inbox i LEFT JOIN workers w ON w.worker_id = i.owner WHERE i.done_at IS NULL
+
+-- own_inbox --
+UPDATE inbox SET owner = $2 WHERE owner = $1 AND done_at IS NULL RETURNING id, kind, body
+
+-- own_inbox_row --
+-- Of several processes that find a dead one's delivery exactly one gets it
+UPDATE inbox SET owner = $3 WHERE id = $1 AND owner = $2 AND done_at IS NULL RETURNING id
+
+-- inbox_done --
+UPDATE inbox SET done_at = $2, body = '' WHERE id = $1
+
+-- forget_inbox --
+DELETE FROM inbox WHERE at < $1 AND done_at IS NOT NULL
+
+-- take_posts --
+UPDATE outbox SET lease_owner = $3, lease_until = $4, takes = takes + 1
+WHERE key IN (SELECT key FROM outbox WHERE front = $1 AND shown < wanted AND due_at <= $2 AND lease_until <= $2
+              ORDER BY due_at, key LIMIT $5)
+RETURNING key, thread_id, run_id, kind, subject, body, wanted, ref, attempts, takes
+
+-- next_free_post --
+SELECT MIN(CASE WHEN lease_until > due_at THEN lease_until ELSE due_at END) FROM outbox
+WHERE front = $1 AND shown < wanted
+
+-- free_post --
+UPDATE outbox SET lease_owner = NULL, lease_until = 0, takes = CASE WHEN $2 = 1 THEN 0 ELSE takes END WHERE key = $1
+
+-- post_owners --
+SELECT DISTINCT o.lease_owner, w.seen_at FROM outbox o LEFT JOIN workers w ON w.worker_id = o.lease_owner
+WHERE o.lease_owner IS NOT NULL
+
+-- free_posts_of --
+UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = $1
+
+-- adopt_post --
+-- A message that is there before its row: a stream that will become the answer
+INSERT INTO outbox (key, front, thread_id, run_id, kind, subject, wanted, shown, due_at, attempts, ref)
+VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, $7)
+ON CONFLICT (key) DO UPDATE SET ref = excluded.ref
+
+-- post_by_ref --
+SELECT key, subject, kind FROM outbox WHERE ref = $1
+
+-- runs_of_requester --
+SELECT run_id, state, version, owner, updated_at, v, head FROM runs
+WHERE requester = $1 ORDER BY created_at DESC LIMIT $2
+
+-- recently_settled --
+SELECT interrupt_id, run_id, status, v, body, outcome, expires_at, escalated FROM interrupts
+WHERE status = 'settled' ORDER BY settled_at DESC LIMIT $1
+
+-- refs_of --
+SELECT subject, ref FROM outbox WHERE front = $1 AND kind = 'card' AND run_id = $2

@@ -1,0 +1,103 @@
+"""What Slack sends, and who handles it. Each delivery is stored before it is handled, and handled once.
+
+A delivery that a process died with is handled by the next one: the same table, from the stored body.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Literal, TypeAlias
+
+from bot.domain.canonical import JsonObject, digest
+from bot.engine.ports import Delivered
+from bot.slack.bot import Bot
+from bot.slack.listeners import actions, commands, home, messages, stop, submissions
+
+logger = logging.getLogger(__name__)
+
+Kind: TypeAlias = Literal["event", "action", "view", "command"]
+#: What the ack carries, if anything.
+Reply: TypeAlias = JsonObject | None
+Handler: TypeAlias = Callable[[Bot, JsonObject], Awaitable[Reply]]
+
+EVENTS: dict[str, Handler] = {
+    "app_mention": messages.on_mention,
+    "message": messages.on_message,
+    "app_home_opened": home.on_home,
+    "agent_session_stopped": stop.on_stop,
+}
+OTHERS: dict[str, Handler] = {
+    "action": actions.on_click,
+    "view": submissions.on_submit,
+    "command": commands.on_command,
+}
+#: How long a delivery is remembered after it was handled; Slack gives up after an hour at most.
+REMEMBERED = timedelta(days=1)
+
+
+class Routes:
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+        #: Deliveries under way here: their second copy waits for the answer to the first.
+        self._going: dict[str, asyncio.Future[Reply]] = {}
+
+    async def handle(self, kind: Kind, body: JsonObject) -> Reply:
+        """Store, do, and return what to ack with."""
+        handler = _handler(kind, body)
+        if handler is None:
+            return None
+        delivered = Delivered(id=delivery_id(kind, body), kind=kind, body=body)
+        if (first := self._going.get(delivered.id)) is not None:
+            return await asyncio.shield(first)
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._going[delivered.id] = answer
+        reply: Reply = None
+        try:
+            bot = self._bot
+            if await bot.office.store.receive(delivered, bot.office.worker, bot.clock()):
+                reply = await self._done(handler, delivered)
+        finally:
+            del self._going[delivered.id]
+            answer.set_result(reply)
+        return reply
+
+    async def _done(self, handler: Handler, delivered: Delivered) -> Reply:
+        bot = self._bot
+        try:
+            return await handler(bot, delivered.body)
+        except Exception:
+            # Acked all the same: Slack would only send it again, and again it would fail.
+            logger.exception("a %s could not be handled", delivered.kind)
+            return None
+        finally:
+            # After the ack is on its way: it only saves the next process from looking.
+            bot.errands.start(bot.office.store.handled(delivered.id, bot.clock()))
+
+    async def catch_up(self) -> int:
+        """Handle what dead processes left behind; return how much that was."""
+        bot = self._bot
+        await bot.office.store.forget_deliveries(bot.clock() - REMEMBERED)
+        left = await bot.office.store.left_behind(bot.office.worker, bot.clock())
+        for delivered in left:
+            handler = _handler(delivered.kind, delivered.body)
+            if handler is not None:
+                await self._done(handler, delivered)
+        return len(left)
+
+
+def _handler(kind: str, body: JsonObject) -> Handler | None:
+    if kind != "event":
+        return OTHERS[kind]
+    name = body["event"]["type"]
+    if name == "message" and not messages.is_relevant(body):
+        return None
+    return EVENTS.get(name)
+
+
+def delivery_id(kind: str, body: JsonObject) -> str:
+    """The same for every attempt of Slack at one delivery, and for nothing else."""
+    if kind == "event":
+        return f"event/{body['event_id']}"
+    trigger = body.get("trigger_id")
+    return f"{kind}/{trigger}" if trigger else f"{kind}/{digest(body)[:32]}"

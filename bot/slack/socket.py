@@ -1,0 +1,97 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# Bolt's handler types its client only partly.
+"""Socket Mode: two connections, so that a refresh of one is no gap, and a watchdog that replaces a deaf one."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+
+from bot.domain.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS = 2
+WATCH_SECONDS = 10.0
+#: Slack pings every few seconds; a connection that heard nothing for so long is replaced by a new one.
+DEAF_SECONDS = 180.0
+PING_SECONDS = 5.0
+
+
+class Sockets:
+    def __init__(self, app: AsyncApp, app_token: str) -> None:
+        self._app = app
+        self._token = app_token
+        self._handlers: list[AsyncSocketModeHandler] = []
+        self._heard: dict[int, float] = {}
+
+    @asynccontextmanager
+    async def running(self, *, watch_seconds: float = WATCH_SECONDS) -> AsyncGenerator["Sockets"]:
+        """Be connected inside this block.
+
+        Raises:
+            ConfigError: the app token is wrong; says what to do.
+        """
+        async with asyncio.TaskGroup() as group:
+            self._handlers = [await self._connected() for _ in range(CONNECTIONS)]
+            watch = group.create_task(self._watch(watch_seconds))
+            try:
+                yield self
+            finally:
+                watch.cancel()
+                for handler in self._handlers:
+                    await handler.close_async()
+
+    async def healthy(self) -> int:
+        """Return how many connections are up."""
+        return sum([bool(await handler.client.is_connected()) for handler in self._handlers])
+
+    async def _connected(self) -> AsyncSocketModeHandler:
+        handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=PING_SECONDS)
+        if (urlsplit(str(self._app.client.base_url)).hostname or "") in {"127.0.0.1", "localhost", "::1"}:
+            # As in web.py: a proxy of the environment would be used even for this machine.
+            handler.client.proxy = None
+
+        async def heard(_message: Any) -> None:
+            self._heard[id(handler)] = time.monotonic()
+
+        handler.client.on_message_listeners.append(heard)
+        self._heard[id(handler)] = time.monotonic()
+        try:
+            await handler.connect_async()
+        except SlackApiError as error:
+            await handler.close_async()
+            code = str(error.response.get("error", ""))
+            raise ConfigError(
+                f"Slack does not take SLACK_APP_TOKEN ({code}). It begins with xapp- and needs the scope"
+                " connections:write; create it under Basic Information, App-Level Tokens."
+            ) from error
+        return handler
+
+    async def _watch(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            for place, handler in enumerate(self._handlers):
+                try:
+                    await self._look_after(place, handler)
+                except Exception:
+                    logger.exception(
+                        "a Slack connection could not be replaced; trying again in %s s", seconds
+                    )
+
+    async def _look_after(self, place: int, handler: AsyncSocketModeHandler) -> None:
+        silent = time.monotonic() - self._heard[id(handler)]
+        # The SDK reconnects by itself; a connection that stays down or deaf gets a new object altogether.
+        if silent < DEAF_SECONDS:
+            return
+        logger.warning("a Slack connection was silent for %d s; replacing it", silent)
+        self._handlers[place] = await self._connected()
+        self._heard.pop(id(handler), None)
+        await handler.close_async()

@@ -1,0 +1,1 @@
+"""What people see in Slack, as pure functions from values to JSON. Text of others goes in literally."""
