@@ -183,7 +183,8 @@ def _expire(moment: _Moment) -> Fired:
     on_timeout = "deny" if interrupt.on_timeout == "deny" else "cancel_run"
     notice = _notice(moment, "denied" if on_timeout == "deny" else "run_stopped")
     return Fired(
-        outcome=Expired(at=now, on_timeout=on_timeout),
+        # When its time was over, not when that was noticed: this is what people read on the card.
+        outcome=Expired(at=interrupt.expires_at, on_timeout=on_timeout),
         facts=(moment.fact("timeout", on_timeout=on_timeout),),
         posts=moment.post("expiry", notice),
     )

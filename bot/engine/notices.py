@@ -6,7 +6,7 @@ Fronts render them; nothing here is text for people, except what people or tools
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bot.domain.canonical import JsonObject
 from bot.domain.interrupt import Asked, Interrupt
@@ -114,7 +114,7 @@ def body(notice: Reminder | Escalated | ExpiryNotice | Digest) -> JsonObject:
 
 def _plain(value: Any) -> Any:
     # dataclasses.asdict copies every leaf, which was a quarter of a sweep's time.
-    kind: type[Any] = type(value)
+    kind = cast("type[object]", type(value))
     if kind is tuple:
         return [_plain(each) for each in value]
     names = _FIELDS.get(kind)

@@ -21,7 +21,8 @@ from bot.domain.canonical import digest
 from bot.domain.errors import ConfigError
 from bot.policy import schema
 from bot.policy.cases import failures
-from bot.policy.compile import BadRule, Compiler, Place
+from bot.policy.compile import Compiler
+from bot.policy.compile_people import BadRule, Place
 from bot.policy.model import Policy
 from bot.policy.paths import Resolver
 from bot.policy.paths_os import OsResolver

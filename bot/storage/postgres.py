@@ -35,6 +35,9 @@ class PostgresDatabase:
         ):
             return await self._drive(connection, transaction)
 
+    async def shrink(self, pages: int) -> bool:  # noqa: ARG002 - autovacuum does this on its own
+        return False
+
     async def _drive(self, connection: Any, transaction: Transaction[T]) -> T:
         try:
             name, args = next(transaction)

@@ -56,7 +56,9 @@ def test_hours_that_make_no_sense_are_refused(text: str) -> None:
 
 
 @given(
-    moment=st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)),
+    moment=st.integers(0, 15 * 365 * 24 * 60 * 60).map(
+        lambda seconds: utc("2020-01-01") + timedelta(seconds=seconds)
+    ),
     days=st.frozensets(st.integers(0, 6), min_size=1),
     start=st.integers(4 * 60, 22 * 60),
     length=st.integers(60, 120),

@@ -1,13 +1,17 @@
 """What people can do about time: not now, and ask again."""
 
-from datetime import timedelta
+import asyncio
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from bot.domain.decision import Approve, Reject
 from bot.domain.errors import CheckpointNotFound, InvalidAnswer, NotAllowed
+from bot.domain.ids import RunId
 from bot.domain.transcript import ModelTurn, UserText
+from bot.engine.ports import CallStarted
+from bot.engine.runner import Request
 from bot.llm.scripted import ScriptedModel, call, calls, say, tool_call
 from tests.engine.lab import ANN, DEV, EVE, NOON, Lab
 from tests.engine.tools import GATES, marks
@@ -16,7 +20,7 @@ from tests.time.desk import desk, ladder, posts, query, sweep
 MARK = call("mark", {"path": "p"})
 
 
-def at(**time: float):
+def at(**time: float) -> datetime:
     return NOON + timedelta(**time)
 
 
@@ -184,8 +188,6 @@ async def test_only_an_expired_question_and_only_by_those_it_concerns(tmp_path: 
 
 
 async def test_an_expiry_reaches_a_run_whose_other_calls_are_still_under_way(tmp_path: Path) -> None:
-    import asyncio
-
     GATES["slow"] = asyncio.Event()
     turn = calls(tool_call("mark", {"path": "p"}, id="c1"), tool_call("hold", {"what": "slow"}, id="c2"))
     async with desk(tmp_path / "a.db", [turn], terms=ladder(on_timeout="cancel_run")) as bench:
@@ -197,10 +199,7 @@ async def test_an_expiry_reaches_a_run_whose_other_calls_are_still_under_way(tmp
         assert (await bench.head(run)).state == "cancelled"
 
 
-async def _start(bench: Lab):
-    from bot.engine.ports import CallStarted
-    from bot.engine.runner import Request
-
+async def _start(bench: Lab) -> RunId:
     run = await bench.runner.ask(Request(thread=bench.thread, requester=DEV.id, text="go", agent=bench.agent))
     await bench.front.until(CallStarted)
     return run

@@ -12,7 +12,7 @@ from bot.domain.errors import CheckpointNotFound, NotAllowed
 from bot.domain.ids import InterruptId, RunId, ThreadId, UserId
 from bot.domain.interrupt import Interrupt
 from bot.domain.person import Person
-from bot.domain.run import Thread
+from bot.domain.run import Breakpoint, Thread
 from bot.domain.transcript import ModelTurn
 from bot.domain.verdict import Approvers, Escalation
 from bot.engine.timers import timers_of
@@ -56,6 +56,18 @@ async def test_a_question_without_reminders_expires_all_the_same(tmp_path: Path)
         (notice,) = await posts(bench, "expiry")
         assert (notice["ask"], notice["reason"], notice["ending"]) == ("input", "Which?", "denied")
         assert (notice["not_done"], notice["tool"]) == (None, "")
+
+
+async def test_a_review_expires_likewise_and_ends_the_run(tmp_path: Path) -> None:
+    before = Breakpoint(when="before", step="model", reason="Look first.")
+    async with desk(tmp_path / "a.db", patience=timedelta(hours=2)) as bench:
+        run = await bench.ask(breakpoints=(before,))
+        bench.clock.pass_(hours=2)
+        await sweep(bench)
+        assert (await bench.head(run)).state == "cancelled"
+        (notice,) = await posts(bench, "expiry")
+        assert (notice["ask"], notice["reason"], notice["ending"]) == ("review", "Look first.", "run_stopped")
+        assert notice["approvers"] == [{"label": "requester", "users": ["dev"], "groups": []}]
 
 
 async def test_nothing_fires_before_it_is_due(tmp_path: Path) -> None:
@@ -169,7 +181,7 @@ async def test_expiry_with_cancel_run_stops_the_run_and_takes_its_siblings_with_
         (notice,) = await posts(bench, "expiry")
         assert (notice["ending"], notice["also_ended"]) == ("run_stopped", [second.id])
         outcomes = [asked.outcome for asked in await bench.asked(run)]
-        assert outcomes == [Expired(at=bench.clock.now, on_timeout="cancel_run")] * 2
+        assert outcomes == [Expired(at=NOON + timedelta(minutes=15), on_timeout="cancel_run")] * 2
         assert first.id == notice["interrupt"]
         assert await timeline(bench, run) == [("timeout", False), ("timeout", False)]
         assert await bench.store.next_due() is None
@@ -292,7 +304,9 @@ async def test_what_became_due_while_nothing_ran_fires_once_in_order_marked_late
             "2026-11-18T18:00:00Z",
         )
         assert dict((await sweep(bench)).fired) == {}
-        assert question.id == notice["interrupt"]
+        # People are told when its time was over, not when that was noticed.
+        with pytest.raises(CheckpointNotFound, match="it expired at 2026-11-18 12:15 UTC, nothing was run"):
+            await bench.runner.decide(question.id, Approve(), ANN)
 
 
 async def test_nobody_is_pinged_about_a_question_that_is_over_when_the_machine_wakes(tmp_path: Path) -> None:

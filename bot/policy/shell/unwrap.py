@@ -19,7 +19,7 @@ WRAPPERS = listed(
 )
 #: The same, but names other things first: a host, a file, a container.
 PLACED = listed(
-    """chroot flock ssh su script docker podman nerdctl kubectl oc lxc-attach lxc machinectl vagrant crictl
+    """chroot flock ssh su script docker podman nerdctl kubectl oc lxc-attach lxc machinectl crictl
     ctr distrobox toolbox flatpak at runcon jexec slogin rsh mosh dsh pssh"""
 )
 #: Read shell text from their arguments.
@@ -87,7 +87,9 @@ def unwrapped(reading: Reading) -> Iterator[Reading | str]:
     name = base_name(words[0])
     if name in WRAPPERS or name in PLACED or name.startswith("ld-"):
         for place in starts(words, 3 if name in PLACED else 0):
-            yield Reading(words=words[place:], piped=reading.piped)
+            # What xargs reads becomes arguments; only with -c may it become text that is run.
+            piped = reading.piped and (name != "xargs" or "-c" in words)
+            yield Reading(words=words[place:], piped=piped)
     if name in TEXTUAL:
         yield from _texts(words, reading)
     yield from _embedded(name, words)
