@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from bot.cli import Commands, audit, chat, policy, run, runs
+from bot.cli import Commands, audit, chat, playground, policy, run, runs
 from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
 _COMMANDS: tuple[Callable[[Commands], None], ...] = (
+    playground.add_parser,
     run.add_parser,
     chat.add_parser,
     runs.add_parser,
