@@ -1,6 +1,7 @@
 """Looks after the bot's process: starts it, moves its clock, kills it, and knows how it is."""
 
 import asyncio
+import logging
 import os
 import sys
 from collections import deque
@@ -10,6 +11,8 @@ from typing import Literal
 
 from bot.playground.bot_process import READY
 from bot.playground.errors import CannotDo
+
+logger = logging.getLogger(__name__)
 
 State = Literal["starting", "running", "killed", "stopped"]
 #: A process that was asked to end lets go of its runs first.
@@ -122,7 +125,9 @@ class Child:
     async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # it is a pipe
         async for line in process.stderr:
-            self._said.append(line.decode(errors="replace").rstrip())
+            said = line.decode(errors="replace").rstrip()
+            self._said.append(said)
+            logger.warning("%s", said)
 
 
 def _environment() -> dict[str, str]:

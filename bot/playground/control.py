@@ -5,6 +5,7 @@ click "Approve". Clicks answer at once; whether the app acked comes over the fee
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from hmac import compare_digest
@@ -100,6 +101,12 @@ class Control:
         await response.prepare(request)
         last = request.headers.get("Last-Event-ID") or request.query.get("after") or ""
         number = int(last) if last.isdecimal() else self.hub.feed.number
+        # The page went away, for example to be loaded again: nothing is wrong.
+        with contextlib.suppress(ConnectionResetError):
+            await self._follow(response, number)
+        return response
+
+    async def _follow(self, response: web.StreamResponse, number: int) -> None:
         while not self.hub.feed.closed:
             changes = self.hub.feed.since(number)
             if changes is None:
@@ -113,7 +120,6 @@ class Control:
                     await self.hub.feed.wait(number)
             except TimeoutError:
                 await response.write(b": still here\n\n")
-        return response
 
     def guarded(self, handler: Handler) -> Handler:
         """Let a request through to `handler` only from our own page, with the token."""

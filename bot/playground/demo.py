@@ -67,8 +67,8 @@ class Demo:
         ]
 
     async def _look(self, _request: web.Request) -> web.Response:
-        facts = await self._underneath.facts() if self._underneath is not None else {}
-        bot = self.bot
+        assert self._underneath is not None, "the demo is not open yet"
+        facts, bot = await self._underneath.facts(), self.bot
         state: JsonObject = {
             "state": bot.state,
             "pid": bot.pid,
@@ -121,6 +121,10 @@ class Demo:
         self._model = "offline model" if settings.offline else settings.model
         async with AsyncExitStack() as stack:
             clock = Clock(running=True)
+            # Opened first, closed last: as long as the page is served, it may ask.
+            self._underneath = await stack.enter_async_context(
+                open_underneath(settings, POLICIES, lambda: datetime.fromtimestamp(clock.now(), UTC))
+            )
             self._slack = await stack.enter_async_context(
                 Workspace.open(clock=clock, port=port, more=self.routes)
             )
@@ -128,9 +132,6 @@ class Demo:
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             self._child = Child(folder, _environment(settings, self._slack), tasks, self.changed)
             stack.push_async_callback(self._child.close)
-            self._underneath = await stack.enter_async_context(
-                open_underneath(settings, POLICIES, lambda: datetime.fromtimestamp(clock.now(), UTC))
-            )
             await self._child.start()
             yield self
 

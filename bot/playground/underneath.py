@@ -16,6 +16,7 @@ from bot.engine.live_policies import LivePolicies
 from bot.engine.ports import Clock
 from bot.engine.snapshot import snapshot
 from bot.engine.timers import timers_of
+from bot.playground.shapes import as_list
 from bot.policy.explain import explain
 from bot.settings import Settings
 from bot.storage.store import SqlStore
@@ -134,13 +135,28 @@ def _names(calls: Sequence[JsonObject]) -> list[str]:
     return [str(call["tool"]) for call in calls]
 
 
+#: What people look for comes first; digests and long names are in the record itself.
+_FIRST = ("verdict", "tool", "rules", "ask", "decision", "by", "outcome", "state", "status")
+_LEFT_OUT = ("args", "call", "text", "thread", "policy", "assessed")
+
+
 def _line(record: AuditRecord) -> JsonObject:
-    words = ", ".join(f"{name} {_value(value)}" for name, value in record.fact.body.items() if value not in (None, "", []))
-    return {"seq": record.seq, "kind": record.fact.kind, "words": shortened(words, 140), "hash": record.hash}
+    body = record.fact.body
+    names = [*(name for name in _FIRST if name in body), *(name for name in body if name not in _FIRST)]
+    words = [f"{name} {_value(body[name])}" for name in names if name not in _LEFT_OUT and body[name]]
+    return {
+        "seq": record.seq,
+        "kind": record.fact.kind.replace("_", " "),
+        "words": shortened(" · ".join(words), 160),
+        "hash": record.hash,
+    }
 
 
 def _value(value: object) -> str:
-    return shortened(visible(value if isinstance(value, str) else canonical(value)), 40)
+    if isinstance(value, str):
+        return shortened(visible(value), 60)
+    listed = as_list(value)
+    return ", ".join(map(str, listed)) if listed is not None else shortened(canonical(value), 60)
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """A real browser in front of a real workspace: what a person would see and click, nothing pretended."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncGenerator, Iterator
@@ -12,7 +13,9 @@ from playwright.async_api import Browser, Page, async_playwright
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.cli.demo import fill_scratch
 from bot.playground.clock import Clock
+from bot.playground.demo import Demo
 from bot.playground.workspace import Workspace
 from tests.page.screen import Screen
 from tests.playground.support import Client, connected, sample_app
@@ -97,7 +100,24 @@ async def page(browser: Browser) -> AsyncGenerator[Page]:
 
 
 @pytest.fixture
-async def screen(page: Page, slack: Workspace) -> Screen:
+async def screen(slack: Workspace, page: Page) -> Screen:
     screen = Screen(page, f"{slack.url}/#token={slack.control_token}")
+    await screen.open()
+    return screen
+
+
+@pytest.fixture
+async def demo(tmp_path: Path) -> AsyncGenerator[Demo]:
+    """The whole demo: the bot in a process of its own, on 847 files."""
+    await asyncio.to_thread(fill_scratch, tmp_path / "files")
+    async with Demo().running(tmp_path) as demo:
+        await demo.ready()
+        assert demo.bot.state == "running", demo.bot.trouble
+        yield demo
+
+
+@pytest.fixture
+async def tour(demo: Demo, page: Page) -> Screen:
+    screen = Screen(page, demo.address)
     await screen.open()
     return screen

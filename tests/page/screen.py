@@ -31,6 +31,16 @@ class Screen:
         await box.fill(text)
         await box.press("Enter")
 
+    async def take(self, step: str) -> None:
+        """Take one of the suggested requests."""
+        await self.page.get_by_role("button", name=step, exact=True).click()
+        await expect(self.thread).to_be_visible()
+
+    async def confirm(self, answer: str) -> None:
+        dialog = self.page.locator("dialog.confirm")
+        await dialog.get_by_role("button", name=answer).click()
+        await expect(dialog).to_have_count(0)
+
     @property
     def conversation(self) -> Locator:
         return self.page.locator("#conversation")

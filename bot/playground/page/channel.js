@@ -66,8 +66,9 @@ export class Channel {
     if (!this.#composers.has(channel)) {
       const isDm = this.page.store.channel(channel).is_im;
       const label = isDm ? "Message Askfirst" : `Message ${this.page.channelName()}; mention @askfirst to ask it`;
+      const placeholder = isDm ? label : "Message, or @askfirst …";
       const sent = (posted) => posted && this.page.go({ channel, thread: posted.ts });
-      this.#composers.set(channel, composer(this.page.store, { label, target: () => ({ channel }), sent }));
+      this.#composers.set(channel, composer(this.page.store, { label, placeholder, target: () => ({ channel }), sent }));
     }
     return this.#composers.get(channel);
   }

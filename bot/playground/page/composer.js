@@ -6,10 +6,10 @@ import { complain } from "./toast.js";
 
 /**
  * @param {import("./store.js").Store} store
- * @param {{label: string, target: () => {channel: string, thread_ts?: string}, sent?: (message: any) => void}} options
+ * @param {{label: string, placeholder?: string, target: () => {channel: string, thread_ts?: string}, sent?: (message: any) => void}} options
  */
-export function composer(store, { label, target, sent }) {
-  const box = el("textarea", { rows: 1, "aria-label": label, placeholder: label, autocomplete: "off" });
+export function composer(store, { label, placeholder = label, target, sent }) {
+  const box = el("textarea", { rows: 1, "aria-label": label, placeholder, autocomplete: "off" });
   const send = el("button", { type: "submit", class: "button primary send", "aria-label": "Send" }, "➤");
   const form = el("form", { class: "composer" }, box, send);
   const grow = () => {

@@ -26,7 +26,7 @@ export function message(it, store, { openThread, dismiss, replies = [] } = {}) {
         author?.is_bot ? el("span", { class: "badge" }, "APP") : null,
         author?.is_restricted ? el("span", { class: "badge" }, "GUEST") : null,
         el("time", { datetime: new Date(seconds * 1000).toISOString(), title: date(seconds, "{date_long} {time_secs}") }, date(seconds, "{time}")),
-        it.is_ephemeral ? el("span", { class: "only-you" }, "👁 Only visible to you ", el("button", { type: "button", class: "link", onclick: () => dismiss?.(it) }, "Dismiss")) : null,
+        it.is_ephemeral ? el("span", { class: "only-you" }, "Only visible to you ", el("button", { type: "button", class: "link", onclick: () => dismiss?.(it) }, "Dismiss")) : null,
       ),
       el("div", { class: "content" }, ...content(it, store)),
       reactions(it),
@@ -41,7 +41,7 @@ function content(it, store) {
   const shown = isBot && it.blocks?.length ? blocks(it.blocks, place(it, store)) : it.text ? [el("div", { class: "text" }, mrkdwn(it.text, store.names))] : [];
   if (it.streaming_state === "in_progress") shown.push(el("span", { class: "streaming", role: "status" }, "writing …"));
   else if (it.edited && !isBot) shown.push(el("small", { class: "edited" }, "(edited)"));
-  for (const file of it.files ?? []) shown.push(el("div", { class: "picture" }, `📎 ${file.title ?? file.name}`));
+  for (const file of it.files ?? []) shown.push(el("div", { class: "picture" }, `File: ${file.title ?? file.name}`));
   for (const attachment of it.attachments ?? []) {
     const inside = attachment.blocks ? blocks(attachment.blocks, place(it, store)) : [el("div", { class: "text" }, mrkdwn(attachment.text ?? attachment.fallback ?? "", store.names))];
     shown.push(el("div", { class: "attachment" }, ...inside));
@@ -104,6 +104,7 @@ const COLOURS = 6;
 export function avatar(user, size = "") {
   const name = user?.real_name ?? "?";
   const tint = [...(user?.id ?? "")].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % COLOURS;
-  const letters = user?.is_bot ? "✋" : name.split(" ").map((word) => word[0]).slice(0, 2).join("");
-  return el("span", { class: `avatar tint-${user?.is_bot ? "bot" : tint} ${size}`, "aria-hidden": "true" }, letters);
+  if (user?.is_bot) return el("img", { class: `avatar ${size}`, src: "icon.svg", alt: "" });
+  const letters = name.split(" ").map((word) => word[0]).slice(0, 2).join("");
+  return el("span", { class: `avatar tint-${tint} ${size}`, "aria-hidden": "true" }, letters);
 }

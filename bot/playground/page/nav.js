@@ -63,7 +63,7 @@ export class Nav {
   #channel(channel) {
     const { here } = this.page;
     const isHere = !here.home && here.channel === channel.id;
-    const sign = channel.is_private ? "🔒" : "#";
+    const sign = channel.is_private ? el("img", { src: "lock.svg", alt: "private" }) : "#";
     const isNew = !isHere && this.#isNew(channel.id);
     return el(
       "li",
@@ -71,7 +71,7 @@ export class Nav {
       el(
         "button",
         { type: "button", class: isNew ? "channel new" : "channel", "data-go": channel.id, "aria-current": isHere ? "page" : undefined, onclick: () => this.page.go({ channel: channel.id }) },
-        el("span", { class: "sign", "aria-hidden": "true" }, sign),
+        el("span", { class: "sign" }, sign),
         el("span", {}, channel.name),
         isNew ? el("span", { class: "dot" }, el("span", { class: "sr" }, "new messages")) : null,
       ),
@@ -84,7 +84,7 @@ export class Nav {
   }
 
   #app(label, go, isHere, onclick) {
-    return el("li", {}, el("button", { type: "button", class: "channel", "data-go": go, "aria-current": isHere ? "page" : undefined, onclick }, el("span", { class: "sign", "aria-hidden": "true" }, "✋"), el("span", {}, label)));
+    return el("li", {}, el("button", { type: "button", class: "channel", "data-go": go, "aria-current": isHere ? "page" : undefined, onclick }, el("img", { class: "sign", src: "icon.svg", alt: "" }), el("span", {}, label)));
   }
 
   #key(channel) {

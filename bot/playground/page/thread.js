@@ -13,7 +13,7 @@ export class ThreadPane {
   #dismissed = new Set();
   #list = el("div", { class: "messages", role: "log", "aria-label": "Messages in the thread", tabindex: "0" });
   #about = el("small");
-  #hint = el("p", { class: "step", role: "note" });
+  #hint = el("p", { class: "step", role: "note", "aria-label": "What to try" });
   #status = el("div", { class: "status", role: "status" });
   #composer = null;
 
@@ -33,7 +33,7 @@ export class ThreadPane {
       target: () => ({ channel: this.page.here.channel, thread_ts: this.page.here.thread }),
     });
     this.#about.textContent = this.page.channelName();
-    this.#hint.textContent = step?.thread === here.thread ? `💡 ${step.about}` : "";
+    this.#hint.textContent = step?.thread === here.thread ? step.about : "";
     this.#hint.hidden = step?.thread !== here.thread;
     const stick = isAtEnd(this.#list) || this.#list.dataset.thread !== here.thread;
     this.#list.dataset.thread = here.thread;

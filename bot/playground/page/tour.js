@@ -15,7 +15,7 @@ export const TOUR = [
   {
     id: "cleanup",
     title: "The 847-file cleanup",
-    about: "Deleting asks first, and offers less than was asked for. Become Ada and choose “Only files older than 1 year”.",
+    about: "First the limits are agreed on, with Rita. Then Ada decides, and may allow less: “Older than 1 year (312)”.",
     as: "U0REQUESTER",
     channel: "C0GENERAL",
     say: "@askfirst clean up test files in ci-artifacts",
@@ -46,11 +46,11 @@ export const TOUR = [
   },
   {
     id: "question",
-    title: "A question with a form",
-    about: "The agent needs details. Rita answers in a form; the run goes on with the answer.",
+    title: "A question",
+    about: "Sometimes the agent needs a person's answer, not a permission. Rita answers; the run goes on with it.",
     as: "U0REQUESTER",
     channel: "C0GENERAL",
-    say: "@askfirst ask me for details",
+    say: "@askfirst ask me when",
   },
   {
     id: "timeout",

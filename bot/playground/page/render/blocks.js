@@ -38,7 +38,7 @@ function section(it, place) {
 }
 
 // Pictures of other servers would tell them who reads along, so they are named and not loaded.
-const picture = (it) => el("span", { class: "picture" }, `🖼 ${it.alt_text ?? "picture"} `, it.image_url ? link(it.image_url, "open") : null);
+const picture = (it) => el("span", { class: "picture" }, `Picture: ${it.alt_text ?? "without a description"} `, it.image_url ? link(it.image_url, "open") : null);
 
 let numbers = 0;
 
