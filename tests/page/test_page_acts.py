@@ -114,13 +114,6 @@ async def test_a_half_typed_reply_survives_what_others_write(slack: Workspace, s
     await expect(box).to_be_focused()
 
 
-async def test_a_click_that_nobody_takes_is_said_to_have_failed(slack: Workspace, client: Client, screen: Screen) -> None:
-    await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[actions(button("Approve", "approve"))])
-    slack.faults.drop_acks(1)
-    await screen.conversation.get_by_role("button", name="Approve").click()
-    await expect(screen.page.get_by_role("alert").filter(has_text="did not respond")).to_be_visible()
-
-
 async def test_forms_send_every_kind_of_value(
     slack: Workspace, client: Client, screen: Screen, sample: AsyncApp
 ) -> None:

@@ -1,7 +1,7 @@
 """What Block Kit looks like in the browser: above all, whose text may become what."""
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from bot.playground.workspace import Workspace
 from tests.page.screen import Screen
@@ -107,3 +107,33 @@ async def test_every_element_is_a_native_control_with_a_name(
     await expect(here.get_by_role("menuitem", name="Stop the run")).to_be_focused()
     await screen.page.keyboard.press("Escape")
     await expect(here.get_by_role("menuitem")).to_have_count(0)
+
+
+async def test_a_click_that_nobody_takes_is_said_to_have_failed(
+    slack: Workspace, client: Client, screen: Screen
+) -> None:
+    await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[actions(button("Approve", "approve"))])
+    await screen.conversation.get_by_role("button", name="Approve").click()
+    await expect(screen.page.get_by_role("alert").filter(has_text="did not respond")).to_be_visible()
+
+
+async def test_without_the_token_the_page_says_what_to_do(slack: Workspace, page: Page) -> None:
+    await page.goto(slack.url)
+    await expect(page.get_by_role("heading", name="The address is not complete")).to_be_visible()
+
+
+async def test_the_token_does_not_stay_in_the_address(slack: Workspace, screen: Screen) -> None:
+    assert slack.control_token not in screen.page.url
+    await screen.page.reload()
+    await expect(screen.page.get_by_role("heading", name="#general", exact=True)).to_be_visible()
+
+
+async def test_the_page_is_served_under_a_strict_policy_and_nothing_else_is(
+    slack: Workspace, client: Client
+) -> None:
+    async with client.session.get(slack.url) as response:
+        policy = response.headers["Content-Security-Policy"]
+        assert "default-src 'none'; script-src 'self'" in policy
+        assert "require-trusted-types-for 'script'" in policy
+    async with client.session.get(f"{slack.url}/../pages.py") as response:
+        assert response.status == 404

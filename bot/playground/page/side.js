@@ -12,6 +12,8 @@ export class Side {
   #drawn = new Drawn();
   #facts = null;
   #busy = false;
+  /** Explanations that somebody closed. */
+  #closed = new Set();
   /** Only the demo has an engine to look into; a bare workspace has none. */
   isDemo = false;
 
@@ -115,10 +117,10 @@ export class Side {
   #waiting(facts) {
     const title = el("h2", {}, "Waiting for people");
     if (!facts.waiting.length) return [title, el("p", { class: "none" }, "Nothing waits. A waiting run costs nothing: it is a few rows.")];
-    return [title, ...facts.waiting.map((each) => this.#question(each, facts.now))];
+    return [title, ...facts.waiting.map((each, place) => this.#question(each, facts.now, place === 0))];
   }
 
-  #question(each, now) {
+  #question(each, now, isFirst) {
     const timers = each.timers.map((timer) => el("li", {}, el("b", {}, timer.kind), ` in ${span(Math.max(0, timer.due - now))}`, el("small", {}, ` at ${date(timer.due, "{time}")}`)));
     return el(
       "article",
@@ -128,16 +130,16 @@ export class Side {
       each.impact ? el("p", {}, el("b", {}, each.impact)) : null,
       each.quorum > 1 ? el("p", {}, `${each.votes} of ${each.quorum} agreed`) : null,
       el("ul", { class: "timers", "aria-label": "Timers" }, ...timers),
-      each.verdict ? this.#verdict(each) : null,
+      each.verdict ? this.#verdict(each, isFirst) : null,
     );
   }
 
-  #verdict(each) {
+  #verdict(each, isFirst) {
     const verdict = each.verdict;
     const rules = verdict.heard.map((rule) => el("li", { class: rule.said }, el("b", {}, `${rule.block} ${rule.rule}`), ` ${rule.said}: ${rule.why}`));
     return el(
       "details",
-      { "data-key": `verdict/${each.id}` },
+      { "data-key": `verdict/${each.id}`, open: isFirst && !this.#closed.has(each.id), ontoggle: (event) => (event.target.open ? this.#closed.delete(each.id) : this.#closed.add(each.id)) },
       el("summary", {}, el("span", { class: `verdict ${verdict.kind}` }, verdict.kind), ` by ${verdict.rules.join(", ") || "default"} · policy ${verdict.policy}`),
       el("ul", { class: "rules" }, ...rules),
     );
