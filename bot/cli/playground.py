@@ -4,10 +4,10 @@ import argparse
 import asyncio
 import os
 import signal
-import socket
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.cli import Commands
@@ -15,7 +15,8 @@ from bot.cli.demo import fill_scratch
 from bot.domain.errors import ConfigError
 from bot.playground.demo import Demo
 
-_PREFERRED = range(8080, 8090)
+#: The last is any port that is free.
+_PREFERRED = (*range(8080, 8090), 0)
 
 
 def add_parser(commands: Commands) -> None:
@@ -31,21 +32,21 @@ def add_parser(commands: Commands) -> None:
 
 
 async def run(options: argparse.Namespace) -> int:
-    port = _port(options.port)
+    ports = (options.port,) if options.port is not None else _PREFERRED
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
     with tempfile.TemporaryDirectory(prefix="askfirst-playground-", ignore_cleanup_errors=True) as folder:
-        await _serve(Path(folder), port, stop, browser=not options.no_browser)
+        await _serve(Path(folder), ports, stop, browser=not options.no_browser)
     return 0
 
 
-async def _serve(folder: Path, port: int, stop: asyncio.Event, *, browser: bool) -> None:
+async def _serve(folder: Path, ports: Sequence[int], stop: asyncio.Event, *, browser: bool) -> None:
     print("Creating 847 demo files …", flush=True)
     await asyncio.to_thread(fill_scratch, folder / "files")
     print("Starting the local Slack and the bot …", flush=True)
-    async with Demo().running(folder, port=port) as demo:
+    async with Demo().running(folder, ports=ports) as demo:
         await demo.ready()
         if demo.bot.state != "running":
             raise ConfigError(f"The bot did not start:\n{demo.bot.trouble}")
@@ -56,24 +57,7 @@ async def _serve(folder: Path, port: int, stop: asyncio.Event, *, browser: bool)
         print("\nStopping …", flush=True)
 
 
-def _port(wanted: int | None) -> int:
-    """Return the port to serve at.
-
-    Raises:
-        ConfigError: the wanted one is taken.
-    """
-    for port in (wanted,) if wanted is not None else _PREFERRED:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    if wanted is None:
-        return 0
-    raise ConfigError(f"Port {wanted} is taken by another program. Name another with --port, or leave it out.")
-
-
 def _has_display() -> bool:
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )

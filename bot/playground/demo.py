@@ -1,7 +1,7 @@
 """Everything at once, on this machine: a workspace with its page, the bot in a process of its own, one database."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from importlib import resources
@@ -11,6 +11,7 @@ from typing import TypeAlias
 from aiohttp import web
 
 from bot.domain.canonical import JsonObject
+from bot.domain.errors import ConfigError
 from bot.playground import cast
 from bot.playground.arguments import Arguments, parse_body
 from bot.playground.child import Child
@@ -113,8 +114,12 @@ class Demo:
     # How it is put together.
 
     @asynccontextmanager
-    async def running(self, folder: Path, *, port: int = 0) -> AsyncGenerator["Demo"]:
-        """Serve the workspace and run the bot on the files in `folder`, until the block ends."""
+    async def running(self, folder: Path, *, ports: Sequence[int] = (0,)) -> AsyncGenerator["Demo"]:
+        """Serve the workspace and run the bot on the files in `folder`, until the block ends.
+
+        Raises:
+            ConfigError: every one of the ports is taken.
+        """
         settings = load_settings(
             database=str(folder / "askfirst.db"), workdir=folder / "files", policies=POLICIES
         )
@@ -125,15 +130,25 @@ class Demo:
             self._underneath = await stack.enter_async_context(
                 open_underneath(settings, POLICIES, lambda: datetime.fromtimestamp(clock.now(), UTC))
             )
-            self._slack = await stack.enter_async_context(
-                Workspace.open(clock=clock, port=port, more=self.routes)
-            )
+            self._slack = await self._workspace(stack, clock, ports)
             _furnish(self._slack)
             tasks = await stack.enter_async_context(asyncio.TaskGroup())
             self._child = Child(folder, _environment(settings, self._slack), tasks, self.changed)
             stack.push_async_callback(self._child.close)
             await self._child.start()
             yield self
+
+    async def _workspace(self, stack: AsyncExitStack, clock: Clock, ports: Sequence[int]) -> Workspace:
+        """Serve at the first port that is free. Only trying tells: another program may be quicker than a look."""
+        for port in ports:
+            try:
+                opening = Workspace.open(clock=clock, port=port, more=self.routes)
+                return await stack.enter_async_context(opening)
+            except* OSError:
+                pass
+        raise ConfigError(
+            f"Port {ports[0]} is taken by another program. Name another with --port, or leave it out."
+        )
 
 
 _ACTS: dict[str, Act] = {"skip": Demo.skip, "kill": Demo.kill, "start": Demo.start}

@@ -25,7 +25,9 @@ HEADERS = {
 
 def page_routes() -> list[web.RouteDef]:
     """Return a route for each file of the page; anything else does not exist."""
-    names = [path.relative_to(_FILES).as_posix() for path in sorted(_FILES.rglob("*")) if path.suffix in _TYPES]
+    names = [
+        path.relative_to(_FILES).as_posix() for path in sorted(_FILES.rglob("*")) if path.suffix in _TYPES
+    ]
     return [web.get("/" if name == "index.html" else f"/{name}", _file(name)) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""What the side panel shows: questions with the policy's reasons, timers, runs, the audit chain. Reads, never writes."""
+"""What the side panel shows: questions with the policy's reasons, timers, runs, the audit chain. It only reads."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -92,7 +92,9 @@ class Underneath:
     async def _run(self, head: Head) -> JsonObject:
         asked = await self._store.interrupts_of(head.run_id)
         seen = snapshot(head, await self._store.transcript(head.run_id), asked)
-        verdicts = [record.fact.body for record in await self._store.audit_of(head.run_id) if _is_verdict(record)]
+        verdicts = [
+            record.fact.body for record in await self._store.audit_of(head.run_id) if _is_verdict(record)
+        ]
         return {
             "id": head.run_id,
             "state": head.state,
@@ -101,7 +103,11 @@ class Underneath:
             "version": head.version,
             "entries": len(seen["transcript"]),
             "verdicts": [
-                {"verdict": body["verdict"], "tool": body.get("tool"), "rule": ", ".join(body.get("rules", []))}
+                {
+                    "verdict": body["verdict"],
+                    "tool": body.get("tool"),
+                    "rule": ", ".join(body.get("rules", [])),
+                }
                 for body in verdicts
             ],
             "transcript": [_entry(entry) for entry in seen["transcript"][-_ENTRIES:]],
@@ -114,7 +120,9 @@ class Underneath:
         async for record, at, body in self._store.audit():
             count += 1
             fact = record.fact
-            expected = chained(previous, seq=record.seq, kind=fact.kind, at_us=at, run_id=fact.run_id, body=body)
+            expected = chained(
+                previous, seq=record.seq, kind=fact.kind, at_us=at, run_id=fact.run_id, body=body
+            )
             if broken is None and (record.seq != count or record.hash != expected):
                 broken = count
             previous = record.hash

@@ -47,7 +47,10 @@ def clean_environment() -> Iterator[None]:
     """Bolt and the SDK read tokens and proxies from the environment; the bot's child process inherits it."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(("SLACK_", "ASKFIRST_", "ANTHROPIC_")) or name.lower() in ("http_proxy", "https_proxy"):
+            if name.startswith(("SLACK_", "ASKFIRST_", "ANTHROPIC_")) or name.lower() in (
+                "http_proxy",
+                "https_proxy",
+            ):
                 patch.delenv(name)
         yield
 
@@ -87,7 +90,9 @@ async def sample(slack: Workspace, client: Client) -> AsyncGenerator[AsyncApp]:
 
 @pytest.fixture
 async def page(browser: Browser) -> AsyncGenerator[Page]:
-    context = await browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB")
+    context = await browser.new_context(
+        viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB"
+    )
     page = await context.new_page()
     page.set_default_timeout(10_000)
     problems: list[str] = []

@@ -47,9 +47,18 @@ async def test_a_modal_asks_for_what_is_missing_and_escape_closes_it(screen: Scr
     await expect(screen.button("Reject…")).to_be_visible()
 
 
-async def test_a_confirm_dialog_comes_before_the_click(slack: Workspace, client: Client, screen: Screen) -> None:
-    confirm = {"title": plain("Are you sure?"), "text": plain("This cannot be undone."), "confirm": plain("Delete"), "deny": plain("Back")}
-    await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[actions(button("Approve", "approve", confirm=confirm))])
+async def test_a_confirm_dialog_comes_before_the_click(
+    slack: Workspace, client: Client, screen: Screen
+) -> None:
+    confirm = {
+        "title": plain("Are you sure?"),
+        "text": plain("This cannot be undone."),
+        "confirm": plain("Delete"),
+        "deny": plain("Back"),
+    }
+    await client.chat_postMessage(
+        channel=slack.general.id, text="x", blocks=[actions(button("Approve", "approve", confirm=confirm))]
+    )
     dialog = screen.page.get_by_role("dialog", name="Are you sure?")
 
     await screen.conversation.get_by_role("button", name="Approve").click()
@@ -78,7 +87,12 @@ async def test_a_slash_command_is_answered_where_only_one_person_sees_it(screen:
 async def test_text_is_streamed_into_the_thread(slack: Workspace, client: Client, screen: Screen) -> None:
     await screen.say("just talking")
     root = slack.general.messages[-1]
-    where = {"channel": root.channel, "thread_ts": root.ts, "recipient_user_id": "U0REQUESTER", "recipient_team_id": "T0PLAYGROUND"}
+    where = {
+        "channel": root.channel,
+        "thread_ts": root.ts,
+        "recipient_user_id": "U0REQUESTER",
+        "recipient_team_id": "T0PLAYGROUND",
+    }
     stream = await client.chat_startStream(**where, markdown_text="**All** ")
     await screen.shows("writing …")
     await client.chat_appendStream(channel=root.channel, ts=stream["ts"], markdown_text="is well")
@@ -94,7 +108,9 @@ async def test_a_status_line_and_a_stop_button_while_the_agent_works(
     root = slack.general.messages[-1]
     where = {"channel_id": root.channel, "thread_ts": root.ts}
     await client.assistant_threads_setStatus(**where, status="is thinking …")
-    await expect(screen.thread.get_by_role("status").filter(has_text="Askfirst is thinking …")).to_be_visible()
+    await expect(
+        screen.thread.get_by_role("status").filter(has_text="Askfirst is thinking …")
+    ).to_be_visible()
     await client.api_call("agents.sessions.setStatus", params={**where, "status": "processing"})
     await screen.button("Stop").click()
 
@@ -128,17 +144,23 @@ async def test_forms_send_every_kind_of_value(
     options = [{"text": plain(name), "value": name.lower()} for name in ("Staging", "Production")]
     blocks = [
         text_input("Service", "service"),
-        {"type": "input", "block_id": "where", "label": plain("Where?"), "element": {"type": "static_select", "action_id": "v", "options": options}},
-        {"type": "input", "block_id": "which", "label": plain("Which?"), "element": {"type": "radio_buttons", "action_id": "v", "options": options}},
-        {"type": "input", "block_id": "some", "label": plain("Some?"), "element": {"type": "checkboxes", "action_id": "v", "options": options}},
-        {"type": "input", "block_id": "many", "label": plain("How many?"), "element": {"type": "number_input", "action_id": "v", "is_decimal_allowed": False}},
-        {"type": "input", "block_id": "day", "label": plain("When?"), "element": {"type": "datepicker", "action_id": "v"}},
-    ]  # fmt: skip
+        _input("where", "Where?", type="static_select", options=options),
+        _input("which", "Which?", type="radio_buttons", options=options),
+        _input("some", "Some?", type="checkboxes", options=options),
+        _input("many", "How many?", type="number_input", is_decimal_allowed=False),
+        _input("day", "When?", type="datepicker"),
+    ]
     # Any click gives a trigger; the sample app opens its own modal with it, this test a larger one.
     await screen.say("@askfirst clean up")
     await screen.button("Reject…").click()
     small = await slack.requester.modal("Reject")
-    view = {"type": "modal", "title": plain("Details"), "submit": plain("Send"), "callback_id": "details", "blocks": blocks}
+    view = {
+        "type": "modal",
+        "title": plain("Details"),
+        "submit": plain("Send"),
+        "callback_id": "details",
+        "blocks": blocks,
+    }
     await client.views_update(view_id=small.id, view=view)
     form = screen.modal
     await form.get_by_role("textbox", name="Service").fill("api")
@@ -156,3 +178,12 @@ async def test_forms_send_every_kind_of_value(
     assert [option["value"] for option in values["some"]["selected_options"]] == ["production"]
     assert values["many"]["value"] == "30"
     assert values["day"]["selected_date"] == "2026-11-20"
+
+
+def _input(block_id: str, label: str, **element: object) -> Json:
+    return {
+        "type": "input",
+        "block_id": block_id,
+        "label": plain(label),
+        "element": {"action_id": "v", **element},
+    }

@@ -7,7 +7,9 @@ from bot.playground.workspace import Workspace
 from tests.page.screen import Screen
 from tests.playground.support import Client, actions, button, menu, plain, section
 
-HOSTILE = '<img src=x onerror="document.title=1"> <!channel> <@U0APPROVER> *bold* \u202egnp.exe &lt;b&gt; :wave:'
+HOSTILE = (
+    '<img src=x onerror="document.title=1"> <!channel> <@U0APPROVER> *bold* \u202egnp.exe &lt;b&gt; :wave:'
+)
 
 
 async def test_plain_text_is_shown_letter_by_letter(slack: Workspace, client: Client, screen: Screen) -> None:
@@ -17,8 +19,13 @@ async def test_plain_text_is_shown_letter_by_letter(slack: Workspace, client: Cl
     assert await shown.locator("*").count() == 0
 
 
-async def test_rich_text_is_shown_letter_by_letter_too(slack: Workspace, client: Client, screen: Screen) -> None:
-    pieces = [{"type": "text", "text": HOSTILE, "style": {"bold": True}}, {"type": "user", "user_id": "U0APPROVER"}]
+async def test_rich_text_is_shown_letter_by_letter_too(
+    slack: Workspace, client: Client, screen: Screen
+) -> None:
+    pieces = [
+        {"type": "text", "text": HOSTILE, "style": {"bold": True}},
+        {"type": "user", "user_id": "U0APPROVER"},
+    ]
     block = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": pieces}]}
     await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[block])
     shown = screen.conversation.locator("[data-block=rich_text]")
@@ -29,11 +36,11 @@ async def test_rich_text_is_shown_letter_by_letter_too(slack: Workspace, client:
 async def test_mrkdwn_is_read_and_what_is_escaped_in_it_is_not(
     slack: Workspace, client: Client, screen: Screen
 ) -> None:
-    text = "*bold* _it_ `a<b` &lt;!here&gt; <@U0APPROVER> <!subteam^S0ONCALL> <https://example.com/x|there> snake_case_name"
+    text = "*bold* _it_ `a<b` &lt;!here&gt; <@U0APPROVER> <!subteam^S0ONCALL> <https://example.com/x|there> snake_case"
     block = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
     await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[block])
     shown = screen.conversation.locator("[data-block=section] .text")
-    await expect(shown).to_have_text("bold it a<b <!here> @approver @oncall there snake_case_name")
+    await expect(shown).to_have_text("bold it a<b <!here> @approver @oncall there snake_case")
     await expect(shown.locator("strong")).to_have_text("bold")
     assert await shown.locator(".mention").all_text_contents() == ["@approver", "@oncall"]
     assert await shown.locator("a").get_attribute("href") == "https://example.com/x"
@@ -44,7 +51,10 @@ async def test_only_addresses_of_the_web_become_links(
     slack: Workspace, client: Client, screen: Screen, address: str
 ) -> None:
     text = f"[click]({address}) and <b>this</b>"
-    blocks = [{"type": "markdown", "text": text}, {"type": "section", "text": {"type": "mrkdwn", "text": f"<{address}|go>"}}]
+    blocks = [
+        {"type": "markdown", "text": text},
+        {"type": "section", "text": {"type": "mrkdwn", "text": f"<{address}|go>"}},
+    ]
     await client.chat_postMessage(channel=slack.general.id, text="x", blocks=blocks)
     await expect(screen.conversation.locator("[data-block=markdown]")).to_contain_text("and <b>this</b>")
     assert await screen.conversation.locator("article a").count() == 0
@@ -52,7 +62,9 @@ async def test_only_addresses_of_the_web_become_links(
 
 async def test_markdown_of_an_answer_is_drawn(slack: Workspace, client: Client, screen: Screen) -> None:
     text = "# Done\n\nIt **really** is:\n- one\n- `two`\n\n```\na < b\n```\n| a | b |\n|---|---|\n| 1 | 2 |"
-    await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[{"type": "markdown", "text": text}])
+    await client.chat_postMessage(
+        channel=slack.general.id, text="x", blocks=[{"type": "markdown", "text": text}]
+    )
     shown = screen.conversation.locator("[data-block=markdown]")
     await expect(shown.locator("h4")).to_have_text("Done")
     await expect(shown.locator("strong")).to_have_text("really")
@@ -68,7 +80,9 @@ async def test_an_unknown_block_is_a_visible_box(slack: Workspace, client: Clien
     await expect(box).to_contain_text("A block of type “data_visualization”, which this page does not draw")
 
 
-async def test_what_somebody_types_is_escaped_and_names_become_mentions(slack: Workspace, screen: Screen) -> None:
+async def test_what_somebody_types_is_escaped_and_names_become_mentions(
+    slack: Workspace, screen: Screen
+) -> None:
     await screen.say("@approver is <b> a <!channel> & that?")
     shown = screen.conversation.locator("article .text")
     await expect(shown).to_have_text("@approver is <b> a <!channel> & that?")
@@ -77,12 +91,14 @@ async def test_what_somebody_types_is_escaped_and_names_become_mentions(slack: W
 
 async def test_nothing_can_be_put_in_as_markup_even_by_the_page_itself(screen: Screen) -> None:
     refused = await screen.page.evaluate(
-        "() => { try { document.body.innerHTML = '<i>x</i>'; return 'accepted'; } catch (error) { return error.name; } }"
+        "() => { try { document.body.innerHTML = '<i>x</i>'; return 'in'; } catch (error) { return error.name; } }"
     )
     assert refused == "TypeError"
 
 
-async def test_a_button_that_is_for_others_is_not_shown(slack: Workspace, client: Client, screen: Screen) -> None:
+async def test_a_button_that_is_for_others_is_not_shown(
+    slack: Workspace, client: Client, screen: Screen
+) -> None:
     blocks = [actions(button("Approve", "ok", visible_to_user_ids=["U0APPROVER"]), button("Explain", "why"))]
     await client.chat_postMessage(channel=slack.general.id, text="x", blocks=blocks)
     await expect(screen.conversation.get_by_role("button", name="Explain")).to_be_visible()
@@ -94,8 +110,16 @@ async def test_a_button_that_is_for_others_is_not_shown(slack: Workspace, client
 async def test_every_element_is_a_native_control_with_a_name(
     slack: Workspace, client: Client, screen: Screen
 ) -> None:
-    radios = {"type": "radio_buttons", "action_id": "age", "options": [{"text": plain("90 days"), "value": "90"}, {"text": plain("1 year"), "value": "365"}]}
-    more = {"type": "overflow", "action_id": "more", "options": [{"text": plain("Stop the run"), "value": "stop"}]}
+    radios = {
+        "type": "radio_buttons",
+        "action_id": "age",
+        "options": [{"text": plain("90 days"), "value": "90"}, {"text": plain("1 year"), "value": "365"}],
+    }
+    more = {
+        "type": "overflow",
+        "action_id": "more",
+        "options": [{"text": plain("Stop the run"), "value": "stop"}],
+    }
     picked = {"type": "datepicker", "action_id": "day", "placeholder": plain("From when")}
     blocks = [actions(menu("Which folder", "folder", "One", "Two"), radios, picked, more)]
     await client.chat_postMessage(channel=slack.general.id, text="x", blocks=blocks)
@@ -112,7 +136,9 @@ async def test_every_element_is_a_native_control_with_a_name(
 async def test_a_click_that_nobody_takes_is_said_to_have_failed(
     slack: Workspace, client: Client, screen: Screen
 ) -> None:
-    await client.chat_postMessage(channel=slack.general.id, text="x", blocks=[actions(button("Approve", "approve"))])
+    await client.chat_postMessage(
+        channel=slack.general.id, text="x", blocks=[actions(button("Approve", "approve"))]
+    )
     await screen.conversation.get_by_role("button", name="Approve").click()
     await expect(screen.page.get_by_role("alert").filter(has_text="did not respond")).to_be_visible()
 

@@ -36,7 +36,7 @@ class Page {
 
   go(place) {
     this.here = { channel: this.here.channel, home: false, thread: null, ...place };
-    document.body.classList.remove("nav-open");
+    this.nav.close();
     document.body.classList.toggle("thread-open", Boolean(this.here.thread));
     this.draw();
   }
@@ -48,6 +48,7 @@ class Page {
 
   async become(user) {
     await this.store.become(user);
+    this.nav.close();
     const mine = this.store.state.channels;
     // A direct message is between one person and the bot: the other person has their own.
     if (!mine.some((each) => each.id === this.here.channel)) this.go({ channel: mine.find((each) => !each.is_im)?.id ?? mine[0].id });
@@ -67,7 +68,7 @@ class Page {
   draw() {
     if (!this.store.state) return;
     const me = this.store.user(this.store.viewer);
-    document.getElementById("acting").textContent = `You act as ${me.real_name} · ${date(this.store.state.now, "{time}")}`;
+    fill(document.getElementById("acting"), [el("span", { class: "wide-only" }, "You act as "), el("span", {}, `${me.real_name} · ${date(this.store.state.now, "{time}")}`)]);
     document.title = `${this.here.home ? "Home" : this.channelName()} · Askfirst playground`;
     this.nav.draw();
     (this.here.home ? this.home : this.channel).draw();

@@ -14,17 +14,26 @@ const ROLES = {
 
 export class Nav {
   #root = document.getElementById("nav");
+  #opener = document.getElementById("open-nav");
   #drawn = "";
   #seen = new Map();
 
   constructor(page) {
     this.page = page;
-    const opener = document.getElementById("open-nav");
-    opener.addEventListener("click", () => {
-      const isOpen = document.body.classList.toggle("nav-open");
-      opener.setAttribute("aria-expanded", String(isOpen));
-      if (isOpen) this.#root.querySelector("button")?.focus();
-    });
+    this.#opener.addEventListener("click", () => this.#show(!document.body.classList.contains("nav-open")));
+    this.#root.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
+  }
+
+  /** On a narrow screen the list lies over the conversation until something was chosen. */
+  close() {
+    if (document.body.classList.contains("nav-open")) this.#show(false);
+  }
+
+  #show(isOpen) {
+    document.body.classList.toggle("nav-open", isOpen);
+    this.#opener.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) this.#root.querySelector("button")?.focus();
+    else this.#opener.focus();
   }
 
   draw() {
