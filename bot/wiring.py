@@ -1,5 +1,7 @@
 """The only place that knows who is who: fits adapters to the engine's ports and opens what must be closed."""
 
+import logging
+import os
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -45,9 +47,18 @@ from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.builtin.execute import ExecuteSettings
+from bot.tools.builtin.http import HttpSettings
+from bot.tools.builtin.messages import Messenger
+from bot.tools.mcp.config import McpConfig
+from bot.tools.mcp.config import load as load_mcp
+from bot.tools.mcp.servers import McpServers
+from bot.tools.plugins import plugin_tools
 from bot.tools.process.sandbox import find_sandbox
+from bot.tools.redact import Redactor
 from bot.tools.registry import Registry
 from bot.tools.tool import AnyTool
+
+logger = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
@@ -149,11 +160,43 @@ def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
 
 
 @asynccontextmanager
+async def open_toolbox(
+    settings: Settings, clock: Clock, messenger: Messenger | None = None, more: Sequence[AnyTool] = ()
+) -> AsyncGenerator[Registry]:
+    """Every tool: our own, those of installed packages, and those of MCP servers, behind one gate.
+
+    Raises:
+        ConfigError: the sandbox, a credential or `.mcp.json` cannot be used; says what to do.
+    """
+    state = Path(settings.database).parent if "://" not in settings.database else Path(".askfirst")
+    hidden = [".env", str(state), *map(str, policy_paths(settings))]
+    sandbox = await find_sandbox(settings.sandbox, hidden=hidden)
+    if sandbox.warning:
+        logger.warning("commands are %s", sandbox.warning)
+    http = HttpSettings(credentials=settings.credentials, private_hosts=frozenset(settings.private_hosts))
+    tools = builtin_tools(
+        clock=clock,
+        execute=ExecuteSettings(sandbox=sandbox, prove=_prover),
+        http=http,
+        messenger=messenger,
+        staging_directory=str(settings.staging_dir) if settings.staging_dir else None,
+    )
+    config = (
+        load_mcp(settings.mcp_config, os.environ) if settings.mcp_config.exists() else McpConfig(servers={})
+    )
+    own = [key.get_secret_value() for key in (settings.anthropic_api_key,) if key]
+    redactor = Redactor([*own, *http.secrets, *config.secrets])
+    async with McpServers(config, known=state / "mcp.json").running() as servers:
+        yield Registry((*tools, *plugin_tools(), *more), sources=[servers], redactor=redactor)
+
+
+@asynccontextmanager
 async def open_engine(
     settings: Settings,
     front: Front,
     *,
     people: People | None = None,
+    messenger: Messenger | None = None,
     model: Model | None = None,
     tools: Sequence[AnyTool] = (),
     clock: Clock = utc_now,
@@ -167,9 +210,8 @@ async def open_engine(
     """
     policies = LivePolicies(policy_paths(settings))
     worker = this_worker(secrets.randbits(30))
-    execute = ExecuteSettings(sandbox=await find_sandbox(settings.sandbox), prove=_prover)
-    toolbox = Registry([*builtin_tools(clock=clock, execute=execute), *tools])
     async with AsyncExitStack() as stack:
+        toolbox = await stack.enter_async_context(open_toolbox(settings, clock, messenger, tools))
         store = await stack.enter_async_context(open_store(settings))
         model = model or await stack.enter_async_context(open_model(settings))
         judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=people or Alone())
@@ -185,11 +227,12 @@ async def open_engine(
                 model if isinstance(model, AnthropicModel) else None, settings.scope_model or settings.model
             ),
             drift_tolerance=settings.drift_tolerance,
+            time=settings.time_rules,
         )
         stack.push_async_callback(lambda: store.forget_worker(worker, clock()))
         supervisor = await stack.enter_async_context(Supervisor(world).running())
         await stack.enter_async_context(beside(policies.watch(store, clock)))
-        approvals = Approvals(store, toolbox, judge, clock, worker=worker)
+        approvals = Approvals(store, toolbox, judge, clock, worker=worker, rules=world.time)
         yield Engine(
             runner=Runner(world, supervisor, approvals, RandomIds()),
             supervisor=supervisor,

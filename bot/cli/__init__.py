@@ -4,4 +4,4 @@ import argparse
 from typing import TypeAlias
 
 #: What a command adds itself to; argparse gives its type no public name.
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # pyright: ignore[reportPrivateUsage]
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -22,7 +22,7 @@ from bot.policy.explain import explain, render_text
 from bot.policy.files import PolicyProblems, PolicySet, load
 from bot.policy.lint import Finding, lint
 from bot.policy.model import Policy
-from bot.policy.paths import Resolver
+from bot.policy.paths import LinkTable, Resolver
 from bot.policy.replay import Change, PastCall, Report, Suggestion, replay, suggest
 
 #: What `add_subparsers` returns; argparse does not export its name.
@@ -189,33 +189,8 @@ def _plain(value: object) -> object:
 # test
 
 
-class _Links:
-    """A file system that consists of a few links, for cases that describe one."""
-
-    def __init__(self, links: dict[str, str]) -> None:
-        self.links = links
-
-    def resolve(self, path: str, cwd: str) -> str:
-        parts = [*reversed((path if path.startswith("/") else f"{cwd}/{path}").split("/"))]
-        done: list[str] = []
-        for _ in range(4096):
-            if not parts:
-                break
-            part = parts.pop()
-            if part == "..":
-                done = done[:-1]
-            elif part not in {"", "."}:
-                target = self.links.get("/" + "/".join([*done, part]))
-                if target is None:
-                    done.append(part)
-                else:
-                    parts += reversed(target.split("/"))
-                    done = [] if target.startswith("/") else done
-        return "/" + "/".join(done)
-
-
 def _test(args: argparse.Namespace) -> int:
-    resolver: Resolver | None = _Links(_object(args.links, "--links")) if args.links else None
+    resolver: Resolver | None = LinkTable(_object(args.links, "--links")) if args.links else None
     if args.cases:
         policies = load(*args.paths, resolver=resolver).policies
         with Path(args.cases).open(encoding="utf-8") as lines:

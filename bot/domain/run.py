@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from bot.domain.canonical import JsonObject
@@ -49,6 +50,10 @@ class AgentSpec:
     environment: str = ""
     #: How long a waiting run can be resumed at most; no question outlives it.
     patience: timedelta = timedelta(hours=24)
+
+    def has(self, tool: str) -> bool:
+        """Whether this agent was given the tool."""
+        return self.tools is None or any(fnmatchcase(tool, pattern) for pattern in self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

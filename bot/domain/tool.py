@@ -41,10 +41,13 @@ class ToolDefinition:
     commands: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
 
-    @property
-    def fingerprint(self) -> str:
-        """Changes when the tool's description or schema changes; approvals and grants are bound to it."""
-        return digest([self.name, self.description, self.parameters])[:16]
+    #: Changes when the tool's description or schema changes; approvals and grants are bound to it.
+    fingerprint: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        # Computed once: a verdict needs it each time, and hashing a large schema costs more than judging.
+        made = digest([self.name, self.description, self.parameters])[:16]
+        object.__setattr__(self, "fingerprint", made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

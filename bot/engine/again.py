@@ -82,7 +82,8 @@ async def _successor(world: World, old: Interrupt, head: Head) -> Interrupt:
     name = InterruptId(f"{old.id}a")
     span = min(old.expires_at - old.opened_at, head.agent.patience)
     if old.kind != "approval" or old.planned is None or old.call_id is None:
-        return replace(old, id=name, opened_at=now, expires_at=now + span)
+        remind = tuple(now + (due - old.opened_at) for due in old.remind_at)
+        return replace(old, id=name, opened_at=now, expires_at=now + span, remind_at=remind)
     call = ToolCall(id=old.call_id, tool=old.planned.tool, args=old.planned.args)
     judgement = await world.judge.judge(head, call, old.planned)
     verdict = judgement.verdict

@@ -45,7 +45,7 @@ def _check_data(schema: JsonObject | None, data: Any) -> None:
             raise InvalidAnswer("The answer must be some text.")
         return
     try:
-        problem = next(jsonschema_rs.validator_for(schema).iter_errors(data), None)
+        problem = next(jsonschema_rs.validator_for(schema, offline=True).iter_errors(data), None)
     except (ValueError, jsonschema_rs.ValidationError) as error:
         raise InvalidAnswer(
             "The question's form is not a valid JSON schema, so nothing can fit it."

@@ -131,10 +131,9 @@ def _remind(moment: _Moment) -> Fired:
     deferred = None if timer.who else moment.outside_hours(interrupt.approvers)
     if deferred is not None:
         return deferred
-    only = (notices.Mention(label="", users=(timer.who,)),) if timer.who else ()
     notice = Reminder(
         about=notices.about(moment.asked),
-        mention=only or notices.deciders(moment.asked),
+        mention=(timer.who,) if timer.who else notices.ids(notices.deciders(moment.asked)),
         snoozed_by=timer.who or "",
         late=moment.late,
     )
@@ -156,9 +155,11 @@ def _escalate(moment: _Moment) -> Fired:
     if deferred is not None:
         return deferred
     joined = replace(asked, escalated_to=(*asked.escalated_to, to))
+    them = notices.named(interrupt, (to,))
     notice = notices.Escalated(
         about=notices.about(joined),
-        mention=notices.mentions(interrupt, (to,)),
+        mention=notices.ids(them),
+        joined=them,
         silent=notices.deciders(asked),
         waited_seconds=int((moment.now - interrupt.opened_at).total_seconds()),
         late=moment.late,
@@ -195,7 +196,7 @@ def _notice(moment: _Moment, ending: notices.Ending, *, until: datetime | None =
     planned = interrupt.planned
     return ExpiryNotice(
         about=notices.about(moment.asked, expires_at=until),
-        mention=interrupt.requester,
+        mention=(interrupt.requester,),
         ending=ending,
         not_done={"tool": planned.tool, "args": planned.args} if planned and not until else None,
         expired_at=notices.iso(interrupt.expires_at),

@@ -185,7 +185,7 @@ class Judge:
 
     def _definition(self, head: Head, name: str) -> ToolDefinition | None:
         """Only what this agent was given counts as known."""
-        return next((tool for tool in self.toolbox.definitions(head.agent) if tool.name == name), None)
+        return self.toolbox.definition(name) if head.agent.has(name) else None
 
     async def _options(
         self, head: Head, call_id: CallId, planned: Planned, impact: Impact | None, verdict: Verdict

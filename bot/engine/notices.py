@@ -1,12 +1,14 @@
 """What time has to say, as facts: the bodies of posts of the kinds reminder, escalation, expiry and digest. Pure.
 
-Fronts render them; nothing here is text for people, except what people or tools wrote themselves (`summary`,
-`reason`), which a front shows literally. Times are ISO 8601 in UTC. The fields of each class are the body's.
+Fronts render them from the facts. The fields of each class are the body's; every body has two more in common:
+`mention`, the ids of the people and user groups to tell, and `text`, plain words for a front that has no rendering
+of its own. Times are ISO 8601 in UTC. What people and tools wrote (`reason`, `summary`, `not_done`, and so also
+`text`) is to be shown literally.
 """
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from bot.domain.canonical import JsonObject
 from bot.domain.interrupt import Asked, Interrupt
@@ -14,8 +16,8 @@ from bot.domain.verdict import Approvers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mention:
-    """Whom to mention: people by id, user groups by id; `label` is how the policy calls them."""
+class Named:
+    """Some approvers: people by id, user groups by id; `label` is how the policy calls them."""
 
     label: str
     users: tuple[str, ...] = ()
@@ -41,7 +43,7 @@ class About:
     #: User id of whoever asked for the work.
     requester: str
     #: Everybody who can decide now, escalation included.
-    approvers: tuple[Mention, ...]
+    approvers: tuple[Named, ...]
     opened_at: str
     expires_at: str
 
@@ -50,7 +52,7 @@ class About:
 class Reminder:
     about: About
     #: Those who can decide; only the one who said "not now", if that is what it is about.
-    mention: tuple[Mention, ...]
+    mention: tuple[str, ...]
     #: Set if this is the reminder somebody wanted instead of deciding.
     snoozed_by: str
     #: Sent after its time, because nothing ran then.
@@ -61,9 +63,10 @@ class Reminder:
 class Escalated:
     about: About
     #: Those who can decide now, too.
-    mention: tuple[Mention, ...]
+    mention: tuple[str, ...]
+    joined: tuple[Named, ...]
     #: Those who did not answer.
-    silent: tuple[Mention, ...]
+    silent: tuple[Named, ...]
     waited_seconds: int
     late: bool
 
@@ -75,8 +78,8 @@ Ending = Literal["denied", "run_stopped", "keeps_waiting"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryNotice:
     about: About
-    #: User id of the requester, who is to be mentioned.
-    mention: str
+    #: The requester.
+    mention: tuple[str, ...]
     ending: Ending
     #: What was not done, exactly; null for a question that is no action.
     not_done: JsonObject | None
@@ -101,15 +104,57 @@ class Digest:
     #: The local day it is for, YYYY-MM-DD.
     day: str
     at: str
+    mention: tuple[str, ...] = ()
     items: tuple[About, ...]
     #: How many wait in all; more than there are items if there are too many to list.
     total: int
 
 
-def body(notice: Reminder | Escalated | ExpiryNotice | Digest) -> JsonObject:
+Notice: TypeAlias = Reminder | Escalated | ExpiryNotice | Digest
+
+
+def body(notice: Notice) -> JsonObject:
     """Return the notice as JSON; the fields of `about` stand beside the others."""
     facts: dict[str, Any] = _plain(notice)
-    return {**facts.pop("about", {}), **facts}
+    return {**facts.pop("about", {}), **facts, "text": text(notice)}
+
+
+def text(notice: Notice) -> str:
+    """The notice in plain words."""
+    match notice:
+        case Reminder(about=about):
+            return f"This waits for you since {_clock(about.opened_at)} and expires at {_clock(about.expires_at)}."
+        case Escalated():
+            minutes = notice.waited_seconds // 60
+            who, others = _names(notice.joined), _names(notice.silent)
+            return f"No answer from {others} in {minutes} minutes; {who} can decide now, too."
+        case ExpiryNotice(ending="keeps_waiting"):
+            return f"Nobody has decided yet. This can still be answered until {_clock(notice.until)}."
+        case ExpiryNotice():
+            what = f"run {notice.about.tool}" if notice.about.tool else "do anything"
+            then = (
+                "The run is stopped." if notice.ending == "run_stopped" else "The agent goes on without it."
+            )
+            return f"Nobody decided in time, so I did not {what}. {then}"
+        case Digest():
+            lines = [
+                f"{item.tool or item.ask}: {item.summary or item.reason} (expires {_clock(item.expires_at)})"
+                for item in notice.items
+            ]
+            return "\n".join([f"{notice.total} waiting for a decision", *lines])
+
+
+def _clock(iso_text: str) -> str:
+    return f"{datetime.fromisoformat(iso_text):%H:%M} UTC"
+
+
+def _names(named: tuple[Named, ...]) -> str:
+    return " or ".join(each.label or ", ".join((*each.users, *each.groups)) for each in named)
+
+
+def ids(named: tuple[Named, ...]) -> tuple[str, ...]:
+    """The ids to mention, each once."""
+    return tuple(dict.fromkeys(name for each in named for name in (*each.users, *each.groups)))
 
 
 def _plain(value: Any) -> Any:
@@ -123,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 _FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind))
-    for kind in (Mention, About, Reminder, Escalated, ExpiryNotice, Digest)
+    for kind in (Named, About, Reminder, Escalated, ExpiryNotice, Digest)
 }
 
 
@@ -145,20 +190,20 @@ def about(asked: Asked, *, expires_at: datetime | None = None) -> About:
     )
 
 
-def deciders(asked: Asked) -> tuple[Mention, ...]:
-    return mentions(asked.interrupt, (asked.interrupt.approvers, *asked.escalated_to))
+def deciders(asked: Asked) -> tuple[Named, ...]:
+    return named(asked.interrupt, (asked.interrupt.approvers, *asked.escalated_to))
 
 
-def mentions(interrupt: Interrupt, sets: tuple[Approvers, ...]) -> tuple[Mention, ...]:
-    """Whom to mention for these approvers; where several rules must be suited, everybody any of them names."""
+def named(interrupt: Interrupt, sets: tuple[Approvers, ...]) -> tuple[Named, ...]:
+    """Who these approvers are; where several rules must be suited, everybody any of them names."""
     flat = [each for approvers in sets for each in (approvers, *approvers.all_of)]
-    return tuple(dict.fromkeys(_mention(interrupt, approvers) for approvers in flat))
+    return tuple(dict.fromkeys(_named(interrupt, approvers) for approvers in flat))
 
 
-def _mention(interrupt: Interrupt, approvers: Approvers) -> Mention:
+def _named(interrupt: Interrupt, approvers: Approvers) -> Named:
     asker = (str(interrupt.requester),) if approvers.requester else ()
     users = tuple(dict.fromkeys((*approvers.users, *asker)))
-    return Mention(label=approvers.label, users=users, groups=approvers.groups)
+    return Named(label=approvers.label, users=users, groups=approvers.groups)
 
 
 def iso(moment: datetime) -> str:

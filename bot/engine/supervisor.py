@@ -25,6 +25,8 @@ class Supervisor:
         self._world = world
         self._drivers: dict[RunId, Driver] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
+        #: Runs to be started again when their driver has left, with the checkpoint if they were claimed.
+        self._next: dict[RunId, Checkpoint | None] = {}
         self._group: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
 
@@ -44,8 +46,13 @@ class Supervisor:
                     task.cancel()
 
     def start(self, run_id: RunId, checkpoint: Checkpoint | None = None) -> None:
-        """Drive a run that is ready, or that was just claimed; if it is driven here already, nudge it."""
+        """Drive a run that is ready, or that was just claimed; if it is driven here already, nudge it.
+
+        The driver may be past the point where a nudge helps: it has parked the run and is only about to leave.
+        Somebody may answer in that moment, so it is started once more as soon as the driver is gone.
+        """
         if run_id in self._tasks:
+            self._next[run_id] = checkpoint or self._next.get(run_id)
             self.nudge(run_id)
             return
         if self._group is None or self._stopping.is_set():
@@ -114,6 +121,8 @@ class Supervisor:
     def _forget(self, run_id: RunId) -> None:
         self._tasks.pop(run_id, None)
         self._drivers.pop(run_id, None)
+        if run_id in self._next:
+            self.start(run_id, self._next.pop(run_id))
 
     async def _beat(self, seconds: float) -> None:
         """Say that this worker lives, hear of cancelled runs, and take over from the dead."""

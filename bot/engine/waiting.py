@@ -59,7 +59,7 @@ def digest_posts(
 
 
 def _named(asked: Asked) -> tuple[str, ...]:
-    return tuple(_unique(user for mention in notices.deciders(asked) for user in mention.users))
+    return tuple(_unique(user for named in notices.deciders(asked) for user in named.users))
 
 
 def _unique(values: Iterable[T]) -> list[T]:

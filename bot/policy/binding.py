@@ -1,6 +1,6 @@
 """What an approval is worth at the moment of execution: bound to the bytes, single use, expiring."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -112,6 +112,6 @@ def tightened(stored: Verdict, newest: Verdict) -> Verdict:
 
 def _harder(newest: Ask, stored: Ask) -> bool:
     return newest.terms.quorum > stored.terms.quorum or (
-        asdict(newest.terms.approvers) != asdict(stored.terms.approvers)
+        newest.terms.approvers != stored.terms.approvers
         and newest.terms.quorum >= stored.terms.quorum
     )

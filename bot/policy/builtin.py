@@ -1,5 +1,6 @@
 """What holds for every policy, whatever its file says."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -9,6 +10,9 @@ from bot.policy.context import Context
 from bot.policy.look import Look
 from bot.policy.shell import NotProved
 from bot.policy.shell.lexer import LONGEST
+
+#: Anything else in a name serves to look like another tool.
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,200}")
 
 
 class Refusal(NamedTuple):
@@ -21,12 +25,12 @@ def refusal(call: ToolCall, context: Context) -> Refusal | None:
     if call.malformed is not None:
         return Refusal("builtin:malformed", "The arguments are not valid JSON.")
     tool = context.tool
-    if tool is None or tool.name != call.tool or not call.tool.isascii():
+    if tool is None or tool.name != call.tool or not _TOOL_NAME.fullmatch(call.tool) or ".." in call.tool:
         return Refusal("builtin:unknown-tool", f"There is no tool called {call.tool!r}.")
     if unknown := _unknown_argument(call, tool):
         return Refusal("builtin:unknown-argument", f"{call.tool} has no argument {unknown!r}.")
     for key in tool.commands:
-        if why := _bad_command(call.args.get(key)):
+        if key in call.args and (why := _bad_command(call.args[key])):
             return Refusal("builtin:command", f"{key}: {why}.")
     for key in (*tool.paths, *tool.urls):
         if why := _hidden_inside(call.args.get(key)):
@@ -44,8 +48,6 @@ def _unknown_argument(call: ToolCall, tool: ToolDefinition) -> str | None:
 
 
 def _bad_command(value: Any) -> str | None:
-    if value is None:
-        return None
     if not isinstance(value, str):
         return "a command is text, nothing else"
     if len(value) > LONGEST:

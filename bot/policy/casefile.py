@@ -13,7 +13,7 @@ from bot.domain.person import Person
 from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny, Verdict
 from bot.policy.binding import Approval, Authorised, authorise
-from bot.policy.cases import situation
+from bot.policy.cases import on_test_links, situation
 from bot.policy.context import Context
 from bot.policy.evaluate import decide
 from bot.policy.model import Policy
@@ -75,7 +75,7 @@ def run_case(policies: Mapping[str, Policy], case: Case) -> Outcome:
         raise ConfigError(f"case {case.id}: there is no policy called {case.policy!r}")
     call = ToolCall(id=CallId(case.id), tool=case.tool, args=case.args)
     context = situation(policy, case.tool, case.context, case.impact)
-    verdict = decide(policy, call, context)
+    verdict = decide(on_test_links(policy), call, context)
     if "approval" in case.context and verdict.kind == "ask":
         verdict = _approved(case, verdict, context)
     return Outcome(case=case, verdict=verdict)

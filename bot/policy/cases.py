@@ -1,6 +1,7 @@
 """Runs calls with known right answers: the `tests` inside a file, and case files from elsewhere."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from bot.domain.verdict import Verdict
 from bot.policy.context import Context
 from bot.policy.evaluate import decide
 from bot.policy.model import Policy, PolicyTest
-from bot.policy.paths import text_glob
+from bot.policy.paths import LinkTable, text_glob
 
 #: Tests without a time of their own happen here.
 _NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -33,7 +34,12 @@ def failures(policy: Policy) -> Iterator[tuple[int, str]]:
 
 def judged(policy: Policy, test: PolicyTest) -> Verdict:
     call = ToolCall(id=CallId("test"), tool=test.call, args=test.args)
-    return decide(policy, call, situation(policy, test.call, test.context, test.impact))
+    return decide(on_test_links(policy), call, situation(policy, test.call, test.context, test.impact))
+
+
+def on_test_links(policy: Policy) -> Policy:
+    """Return `policy` as it judges on the file system its tests describe, if they describe one."""
+    return replace(policy, resolver=LinkTable(policy.test_links)) if policy.test_links else policy
 
 
 def situation(policy: Policy, tool: str, given: JsonObject, impact: JsonObject | None = None) -> Context:

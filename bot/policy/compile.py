@@ -127,6 +127,7 @@ class Compiler:
             if patterns
             else lambda _: False,
             tests=self._policy_tests(),
+            test_links=self.file.test_links,
             files=tuple(files),
         )
 

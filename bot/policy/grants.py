@@ -8,7 +8,10 @@ from bot.domain.errors import NotAllowed
 from bot.domain.grant import Grant, GrantPlace
 from bot.domain.ids import GrantId, UserId
 from bot.domain.interrupt import Interrupt
+from bot.domain.person import Person
 from bot.domain.tool import Planned, ToolCall, ToolDefinition
+from bot.domain.verdict import Approvers
+from bot.policy.binding import admits
 from bot.policy.context import Context
 from bot.policy.look import Look
 from bot.policy.operators import BadOperand, condition
@@ -87,6 +90,14 @@ def rememberable(planned: Planned, tool: ToolDefinition) -> bool:
         ):
             return False
     return True
+
+
+def stands(grant: Grant, approvers: Approvers, grantor: Person) -> bool:
+    """Whether the person who granted it could still approve such a call today; otherwise the grant is void.
+
+    Only a front knows who is in a Slack group now, so the engine asks this before a grant enters a context.
+    """
+    return grantor.id == grant.granted_by and admits(approvers, grantor, UserId(""))
 
 
 def covering(look: Look, rules: tuple[str, ...], version: str) -> Grant | None:

@@ -58,7 +58,12 @@ class Rule:
     speaks: Callable[[Look], bool] = lambda _: True
 
     def is_for(self, tool: str) -> bool:
-        return any(text_glob(pattern)(tool) for pattern in self.tools)
+        return any(self._names(pattern, tool) for pattern in self.tools)
+
+    def _names(self, pattern: str, tool: str) -> bool:
+        if self.block == "allow" and pattern != "*" and tool.count("/") != pattern.count("/"):
+            return False  # to let something through, `mcp:*` does not reach into servers
+        return text_glob(pattern)(tool)
 
 
 def speaks(tests: tuple[Test, ...], look: Look) -> bool:
@@ -234,6 +239,8 @@ class Policy:
     #: the bot's configuration.
     protected: Callable[[str], bool] = lambda _: False
     tests: tuple[PolicyTest, ...] = ()
+    #: Symbolic links that tests and case files assume.
+    test_links: Mapping[str, str] = field(default_factory=dict[str, str])
     files: tuple[str, ...] = ()
 
     @property

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from bot.policy.regex import escape, whole, within
@@ -21,6 +21,36 @@ class Unresolved:
 
     def resolve(self, path: str, cwd: str) -> str:
         return lexical(path, cwd)
+
+
+class LinkTable:
+    """A file system that consists of a few links, for tests that describe one."""
+
+    def __init__(self, links: Mapping[str, str], home: str = "/home/bot") -> None:
+        self.links = links
+        self.home = home
+
+    def resolve(self, path: str, cwd: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self.home + path[1:]
+        parts = [*reversed((path if path.startswith("/") else f"{cwd}/{path}").split("/"))]
+        done: list[str] = []
+        for _ in range(4096):  # links may lead in a circle
+            if not parts:
+                break
+            part = parts.pop()
+            if part == "..":
+                done = done[:-1]
+            elif part not in {"", "."}:
+                done = self._step(done, part, parts)
+        return "/" + "/".join(done)
+
+    def _step(self, done: list[str], part: str, parts: list[str]) -> list[str]:
+        target = self.links.get("/".join(("", *done, part)))
+        if target is None:
+            return [*done, part]
+        parts += reversed(target.split("/"))
+        return [] if target.startswith("/") else done
 
 
 def lexical(path: str, cwd: str) -> str:

@@ -330,4 +330,6 @@ class PolicyFile(Strict):
     freeze: list[Freeze] = []
     protected: list[str] = []
     tools: dict[str, ToolShape] = {}
+    #: Symbolic links that tests and case files assume; they never count for a real call.
+    test_links: dict[str, str] = {}
     tests: list[TestFile] = []

@@ -43,6 +43,8 @@ def build_app(routes: Routes, me: Identity, client: AsyncWebClient, *, signing_s
         signing_secret=signing_secret or "socket-mode-has-none",
         process_before_response=True,
         attaching_conversation_kwargs_enabled=False,
+        # Bolt also drops what others do to our messages, such as deleting a card; `messages.py` tells them apart.
+        ignoring_self_events_enabled=False,
     )
     _listen(app, routes)
     return app

@@ -6,10 +6,8 @@ from typing import Any
 
 from bot.domain.canonical import JsonObject
 from bot.domain.ids import UserId
-from bot.domain.interrupt import Asked
 from bot.domain.person import Person
 from bot.engine.ports import Clock
-from bot.engine.rights import objection
 from bot.slack.errands import Errands
 from bot.slack.people import SlackPeople
 from bot.slack.ports import Office
@@ -35,10 +33,9 @@ class Bot:
     clock: Clock
     errands: Errands
 
-    async def decider(self, user: UserId, asked: Asked) -> Person:
-        """Who clicks. If they seem not to be entitled, Slack is asked again: groups change."""
-        person = await self.people.person(user)
-        return await self.people.person_now(user) if objection(person, asked) else person
+    async def decider(self, user: UserId) -> Person:
+        """Who decides: as Slack says now, since groups change."""
+        return await self.people.person_now(user)
 
     def whisper(self, user: str, where: "Where", message: JsonObject) -> None:
         """Tell one person something, soon."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from bot.slack.web import SlackFailed, Web
 
 #: How long an answer of Slack is believed.
 FRESH_SECONDS = 60.0
-#: A click may make us ask again at once, but not more often than this: usergroups.list allows 20 a minute.
+#: A decision wants a newer answer than that, but not more often than this: usergroups.list allows 20 a minute.
 REFRESH_SECONDS = 4.0
 #: A person waits for the answer to their click.
 PATIENCE_SECONDS = 2.0
@@ -39,39 +40,45 @@ class SlackPeople:
         self._now = now
         self._standing: dict[str, _Known] = {}
         self._groups = _Groups()
+        #: Many clicks at once make one question to Slack.
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def person(self, user: UserId) -> Person:
         return await self._person(user, FRESH_SECONDS)
 
     async def person_now(self, user: UserId) -> Person:
-        """Ask Slack again: somebody may have joined a group a moment ago."""
-        return await self._person(user, REFRESH_SECONDS)
+        """Ask Slack anew: somebody may have joined or left a group a moment ago.
 
-    def forget(self) -> None:
-        self._standing.clear()
-        self._groups = _Groups()
+        If Slack cannot say now, what it said within the last minute counts; else nobody is anybody.
+        """
+        fresh = await self._person(user, REFRESH_SECONDS)
+        return fresh if fresh.standing != "unknown" else await self._person(user, FRESH_SECONDS)
 
     async def _person(self, user: UserId, age: float) -> Person:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                standing, groups = await self._standing_of(user, age), await self._groups_of(user, age)
+                groups, standing = await asyncio.gather(
+                    self._groups_of(user, age), self._standing_of(user, age)
+                )
         except (SlackFailed, TimeoutError):
             return Person(id=user, standing="unknown")
         return Person(id=user, groups=groups, standing=standing)
 
     async def _standing_of(self, user: UserId, age: float) -> Standing:
-        known = self._standing.get(user)
-        if known is None or self._now() - known.at > age:
-            told = await self._web.read("users.info", user=user)
-            known = _Known(standing(told["user"], self._team), self._now())
-            self._standing[user] = known
-        return known.value
+        async with self._asking[user]:
+            known = self._standing.get(user)
+            if known is None or self._now() - known.at > age:
+                told = await self._web.read("users.info", user=user)
+                known = _Known(standing(told["user"], self._team), self._now())
+                self._standing[user] = known
+            return known.value
 
     async def _groups_of(self, user: UserId, age: float) -> frozenset[str]:
-        if self._now() - self._groups.at > age:
-            told = await self._web.read("usergroups.list", include_users=True)
-            members = {group["id"]: frozenset(group.get("users", ())) for group in told["usergroups"]}
-            self._groups = _Groups(members, self._now())
+        async with self._asking[""]:
+            if self._now() - self._groups.at > age:
+                told = await self._web.read("usergroups.list", include_users=True)
+                members = {group["id"]: frozenset(group.get("users", ())) for group in told["usergroups"]}
+                self._groups = _Groups(members, self._now())
         return frozenset(name for name, users in self._groups.members.items() if user in users)
 
 

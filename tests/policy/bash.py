@@ -1,5 +1,5 @@
 """The real bash as an oracle: what does a text execute, word for word?"""
-# ruff: noqa: E501 - tables, one row per line
+
 
 import subprocess
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import NotAllowed
@@ -19,7 +19,7 @@ from bot.domain.tool import Impact, Planned
 from bot.domain.verdict import Allow, Approvers, Ask, Deny, OptionSpec
 from bot.policy.binding import Approval, admits, authorise, binding_digest, tightened
 from bot.policy.evaluate import decide
-from bot.policy.grants import grant_covers, grant_from
+from bot.policy.grants import grant_covers, grant_from, stands
 from bot.policy.options import narrowed, option_planned
 from bot.policy.scope import exceeded
 from tests.policy.build import NOW, call, context, judge, policy
@@ -222,6 +222,19 @@ def test_a_grant_does_not_cover_more_than_was_measured() -> None:
     assert [with_grant(grant(), count=count).kind for count in (5, 6)] == ["allow", "ask"]
 
 
+@pytest.mark.parametrize(
+    ("grantor", "stood"),
+    [
+        (ALICE, True),
+        (BOB, False),
+        (replace(ALICE, standing="deactivated"), False),
+    ],
+)
+def test_a_grant_is_void_when_its_grantor_may_no_longer_approve(grantor: Person, stood: bool) -> None:
+    assert stands(grant(), Approvers(users=("UA", "UB")), grantor) is stood
+    assert not stands(grant(), Approvers(groups=("S1",)), ALICE)
+
+
 def test_a_grant_never_answers_a_deny() -> None:
     strict = policy("default: ask\ndeny: [{id: d, tool: delete_files}]")
     assert with_grant(replace(grant(), policy=strict.version), governing=strict).kind == "deny"
@@ -294,6 +307,7 @@ def test_narrow_only_tightens(
     assert narrowed(args, narrow) == result
 
 
+@settings(deadline=None)
 @given(n=st.integers(), low=st.integers(), high=st.integers())
 def test_a_narrowed_number_is_always_within_the_old_bound_and_the_new_one(
     n: int, low: int, high: int

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.verdict import Ask, Deny
@@ -52,6 +52,8 @@ RULES = [
     "{id: r%d, when: {missing: {gt: %d}}}",
     "{id: r%d, tool: other}",
 ]
+# Each example loads files; on a busy machine that takes as long as it takes.
+unhurried = settings(deadline=None, max_examples=60)
 rule = st.tuples(st.sampled_from(["deny", "ask", "allow"]), st.sampled_from(RULES), st.integers(0, 9))
 file = st.tuples(st.sampled_from(["allow", "ask", "deny"]), st.lists(rule, max_size=6))
 
@@ -65,6 +67,7 @@ def written(default: str, rules: list[tuple[str, str, int]], first: int = 0) -> 
     return f"{TOOLS}default: {default}\n{body}"
 
 
+@unhurried
 @given(made=file, n=st.integers(0, 9))
 def test_adding_a_deny_or_ask_rule_never_loosens(made: tuple[str, list[Any]], n: int) -> None:
     default, rules = made
@@ -75,6 +78,7 @@ def test_adding_a_deny_or_ask_rule_never_loosens(made: tuple[str, list[Any]], n:
             assert STRICTNESS[after.kind] >= STRICTNESS[before.kind]
 
 
+@unhurried
 @given(made=file, n=st.integers(0, 9), data=st.data())
 def test_the_order_of_rules_never_matters(made: tuple[str, list[Any]], n: int, data: st.DataObject) -> None:
     default, rules = made
@@ -87,6 +91,7 @@ def test_the_order_of_rules_never_matters(made: tuple[str, list[Any]], n: int, d
     assert kind(numbered) == kind(list(shuffled))
 
 
+@unhurried
 @given(parent=file, child=file, n=st.integers(0, 9))
 def test_a_file_that_extends_another_only_tightens_it(parent: Any, child: Any, n: int) -> None:
     alone = judge(policy(written(*parent), name="base"), "t", n=n, s="x")

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.errors import ConfigError
 from bot.domain.ids import RunId
-from bot.engine.ports import InterruptsOpened
+from bot.engine.ports import InterruptsOpened, RunEnded
 from bot.llm.scripted import call, say
 from bot.scheduler.chores import Chores
 from bot.scheduler.jobs import Waking, keeping_time
@@ -89,6 +89,21 @@ async def test_a_sweep_that_fails_is_tried_again_by_the_slow_one(caplog: pytest.
     assert "the sweep failed" in caplog.text
 
 
+async def test_chores_are_done_beside_the_sweep_and_one_that_fails_is_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    chores = Sweeps(OSError("the disk is full"), None)
+
+    async def do() -> None:
+        await chores()
+
+    bell = Alarm(Sweeps(), do, safety=NEVER, chores_every=timedelta(milliseconds=30))
+    async with bell.running():
+        await chores.called()
+        await chores.called()
+    assert "a chore failed" in caplog.text
+
+
 async def test_leaving_waits_for_the_sweep_under_way() -> None:
     gate, finished = asyncio.Event(), False
     started = asyncio.Event()
@@ -124,9 +139,10 @@ async def test_everything_together_expires_a_question_with_one_line_of_wiring(tm
         bench.clock.now = real_now() - timedelta(minutes=15)
         run = await bench.ask()
         bench.clock.now = real_now()
-        async with asyncio.timeout(5), keeping_time(bench.runner, bench.store, bench.clock, Chores()):
-            while (await bench.head(run)).state != "done":
-                await asyncio.sleep(0.005)
+        waking = Waking(bench.front)
+        async with asyncio.timeout(5), keeping_time(bench.runner, bench.store, bench.clock, Chores(), waking):
+            await bench.front.until(RunEnded)
+        assert (await bench.head(run)).state == "done"
 
 
 def test_settings_of_time() -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.domain.audit import GENESIS, chained
-from bot.domain.decision import Approve
+from bot.domain.decision import Reject
 from bot.domain.errors import CheckpointNotFound
 from bot.domain.ids import RunId, UserId
 from bot.domain.person import Person
@@ -50,10 +50,10 @@ async def test_finished_runs_are_removed_after_their_time_and_the_audit_stays(tm
     async with desk(tmp_path / "a.db", model) as bench:
         old = await bench.ask()
         clicked = (await bench.only(old)).id
-        await bench.decide(clicked, Approve())
+        await bench.decide(clicked, Reject())
         bench.clock.pass_(days=60)
         recent = await bench.ask()
-        await bench.decide(await bench.only(recent), Approve())
+        await bench.decide(await bench.only(recent), Reject())
         waiting = await bench.ask()
         before = await verify(bench)
         bench.clock.pass_(days=31)
@@ -66,7 +66,7 @@ async def test_finished_runs_are_removed_after_their_time_and_the_audit_stays(tm
         assert [fact for fact in await bench.facts(old) if fact == "decision"] == ["decision"]
         # A click on a card that old is answered, too.
         with pytest.raises(CheckpointNotFound):
-            await bench.runner.decide(clicked, Approve(), ANN)
+            await bench.runner.decide(clicked, Reject(), ANN)
 
 
 async def test_the_audit_log_says_what_was_removed(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_removal_goes_on_where_a_dead_process_left_off(tmp_path: Path) -> 
 async def test_runs_are_archived_before_they_are_removed(tmp_path: Path) -> None:
     async with desk(tmp_path / "a.db", [MARK, say("done")]) as bench:
         run = await bench.ask("please")
-        await bench.decide(await bench.only(run), Approve())
+        await bench.decide(await bench.only(run), Reject())
         bench.clock.pass_(days=91)
         chores = Chores(keep_runs=timedelta(days=90), archive=tmp_path / "old")
         await retain(bench.store, chores, bench.clock.now)
@@ -165,7 +165,7 @@ async def test_a_click_gets_its_turn_between_the_steps_of_a_removal(tmp_path: Pa
         run = await bench.ask()
         removing = asyncio.ensure_future(retain(bench.store, KEEP, bench.clock.now))  # noqa: TID251 - awaited below
         await asyncio.sleep(0)
-        await bench.decide(await bench.only(run), Approve())
+        await bench.decide(await bench.only(run), Reject())
         assert not removing.done()
         assert await removing == 40
 
@@ -197,6 +197,7 @@ async def test_the_digest_is_posted_once_a_day_by_one_process(tmp_path: Path) ->
             ("digest/channel/C1/2026-11-18", 2),
             ("digest/person/ann/2026-11-18", 2),
         ]
+        assert digests[0]["text"].splitlines()[0] == "2 waiting for a decision"
         assert digests[0]["items"][0]["tool"] == "mark"
         assert digests[0]["items"][0]["approvers"] == [
             {"label": "oncall", "users": ["ann"], "groups": ["S-oncall"]}

@@ -1,6 +1,7 @@
 """What people can do about time: not now, and ask again."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -8,11 +9,12 @@ import pytest
 
 from bot.domain.decision import Approve, Reject
 from bot.domain.errors import CheckpointNotFound, InvalidAnswer, NotAllowed
-from bot.domain.ids import RunId
+from bot.domain.ids import InterruptId, RunId
 from bot.domain.transcript import ModelTurn, UserText
 from bot.engine.ports import CallStarted
 from bot.engine.runner import Request
 from bot.llm.scripted import ScriptedModel, call, calls, say, tool_call
+from bot.storage.codec import micros
 from tests.engine.lab import ANN, DEV, EVE, NOON, Lab
 from tests.engine.tools import GATES, marks
 from tests.time.desk import desk, ladder, posts, query, sweep
@@ -35,7 +37,7 @@ async def test_not_now_reminds_the_one_who_said_so_at_the_time_they_said(tmp_pat
         bench.clock.pass_(minutes=1)
         await sweep(bench)
         (reminder,) = await posts(bench, "reminder")
-        assert reminder["mention"] == [{"label": "", "users": ["ann"], "groups": []}]
+        assert reminder["mention"] == ["ann"]
         assert reminder["snoozed_by"] == "ann"
         bodies = [r.fact.body for r in await bench.store.audit_of(run) if r.fact.kind == "reminder"]
         assert [body.get("snoozed_by") or body.get("for") for body in bodies] == ["ann", "ann"]
@@ -135,6 +137,58 @@ async def test_what_the_policy_forbids_by_now_is_not_asked_again(tmp_path: Path)
         with pytest.raises(InvalidAnswer, match="forbids it now"):
             await bench.runner.ask_again(old.id, DEV)
         assert len(await bench.open(run)) == 1
+
+
+async def test_what_the_policy_lets_run_by_now_is_still_asked_of_the_same_people(tmp_path: Path) -> None:
+    turn = calls(
+        tool_call("mark", {"path": "p"}, id="c1"), tool_call("ask_somebody", {"question": "?"}, id="c2")
+    )
+    async with desk(tmp_path / "a.db", [turn], terms=ladder(escalate=None)) as bench:
+        run = await bench.ask()
+        old = next(each for each in await bench.open(run) if each.kind == "approval")
+        bench.clock.pass_(minutes=15)
+        await sweep(bench)
+        bench.policy.verdicts["mark"] = "allow"
+        result = await bench.runner.ask_again(old.id, ANN)
+        again = next(each for each in await bench.open(run) if each.id == result.interrupt)
+        assert (again.approvers, again.on_timeout) == (old.approvers, old.on_timeout)
+
+
+async def test_a_question_of_a_tool_is_asked_again_as_it_was(tmp_path: Path) -> None:
+    turn = calls(
+        tool_call("mark", {"path": "p"}, id="c1"), tool_call("ask_somebody", {"question": "?"}, id="c2")
+    )
+    terms = ladder(expires=300, remind=(), escalate=None)
+    async with desk(tmp_path / "a.db", [turn], terms=terms) as bench:
+        run = await bench.ask()
+        question = next(each for each in await bench.open(run) if each.kind == "input")
+        # Its time is over before that of its sibling.
+        soon = micros(at(minutes=1))
+        await query(bench, "renew_interrupt", question.id, soon)
+        await query(bench, "put_timer", question.id, "expire", 0, soon, None)
+        bench.clock.pass_(minutes=1)
+        await sweep(bench)
+        result = await bench.runner.ask_again(question.id, DEV)
+        again = next(each for each in await bench.open(run) if each.id == result.interrupt)
+        assert (again.reason, again.kind, again.opened_at) == ("?", "input", bench.clock.now)
+        assert again.expires_at == at(minutes=2)
+
+
+async def test_of_two_who_ask_again_at_once_one_opens_the_question(tmp_path: Path) -> None:
+    turn = calls(
+        tool_call("mark", {"path": "p"}, id="c1"), tool_call("ask_somebody", {"question": "?"}, id="c2")
+    )
+    async with desk(tmp_path / "a.db", [turn]) as bench:
+        run = await bench.ask()
+        old = next(each for each in await bench.open(run) if each.kind == "approval")
+        bench.clock.pass_(minutes=15)
+        await sweep(bench)
+        asked = await bench.store.asked(old.id)
+        assert asked is not None
+        one, two = (replace(old, id=InterruptId(f"{old.id}{letter}")) for letter in "ab")
+        assert await bench.store.ask_again(asked, one, (), ())
+        assert not await bench.store.ask_again(asked, two, (), ())
+        assert two.id not in {each.id for each in await bench.open(run)}
 
 
 async def test_asking_again_tells_a_run_that_has_gone_on(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,12 @@ import pytest
 from bot.domain.decision import Approve, Decided, Expired
 from bot.domain.errors import Stale
 from bot.domain.ids import RunId
+from bot.engine.timers import Swept, TimeRules
 from bot.llm.scripted import ScriptedModel, call, say
-from tests.engine.lab import ANN, Clock, Lab, lab
+from bot.storage import timers
+from bot.storage.statements import statements
+from bot.storage.transactions import Query, Row, Transaction
+from tests.engine.lab import ANN, NOON, Clock, Lab, lab
 from tests.engine.tools import marks
 from tests.time.desk import desk, ladder, posts, query, sweep
 
@@ -144,6 +150,41 @@ async def test_a_click_that_races_an_expiry_in_another_process_exactly_one_wins(
         assert {(await one.head(run)).state for run in runs} == {"done"}
         notices = await posts(two, "expiry")
         assert len(notices) == swept.expired
+
+
+def test_a_timer_that_another_process_took_since_it_was_found_is_not_fired(tmp_path: Path) -> None:
+    """As on PostgreSQL, where two processes may find the same row: the transactions are driven by hand."""
+    asyncio.run(_one_waits(tmp_path / "a.db"))
+    connection = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    slow = timers.fire_due(NOON + timedelta(minutes=5), TimeRules(), 10)
+    found = _answer(connection, next(slow))
+    assert len(found) == 1
+    quick = _finish(connection, timers.fire_due(NOON + timedelta(minutes=5), TimeRules(), 10))
+    late = _finish(connection, slow, found)
+    connection.close()
+    assert (dict(quick.fired), dict(late.fired)) == ({"remind": 1}, {})
+
+
+async def _one_waits(path: Path) -> None:
+    async with desk(path, [call("mark", {"path": "p"})]) as bench:
+        await bench.ask()
+
+
+def _answer(connection: sqlite3.Connection, asked: Query) -> list[Row]:
+    name, args = asked
+    named = {str(place): value for place, value in enumerate(args, 1)}
+    return connection.execute(statements()[name], named).fetchall()
+
+
+def _finish(
+    connection: sqlite3.Connection, transaction: Transaction[Swept], rows: list[Row] | None = None
+) -> Swept:
+    try:
+        asked = next(transaction) if rows is None else transaction.send(rows)
+        while True:
+            asked = transaction.send(_answer(connection, asked))
+    except StopIteration as finished:
+        return finished.value
 
 
 class Slack:

@@ -100,7 +100,8 @@ async def test_a_reminder_mentions_those_who_can_decide_and_changes_nothing_else
                 "summary": "3 lines",
                 "requester": "dev",
                 "approvers": [{"label": "oncall", "users": ["ann"], "groups": ["S-oncall"]}],
-                "mention": [{"label": "oncall", "users": ["ann"], "groups": ["S-oncall"]}],
+                "mention": ["ann", "S-oncall"],
+                "text": "This waits for you since 12:00 UTC and expires at 12:15 UTC.",
                 "opened_at": "2026-11-18T12:00:00Z",
                 "expires_at": "2026-11-18T12:15:00Z",
                 "snoozed_by": "",
@@ -123,7 +124,9 @@ async def test_escalation_adds_the_next_group_on_the_card_and_by_mention_and_is_
         card = (await query(bench, "post", f"card/{question.id}"))[0][7]
         await sweep(bench)
         (escalation,) = await posts(bench, "escalation")
-        assert escalation["mention"] == [{"label": "storage", "users": ["eve"], "groups": ["S-storage"]}]
+        assert escalation["mention"] == ["eve", "S-storage"]
+        assert escalation["joined"] == [{"label": "storage", "users": ["eve"], "groups": ["S-storage"]}]
+        assert escalation["text"] == "No answer from oncall in 10 minutes; storage can decide now, too."
         assert [each["label"] for each in escalation["approvers"]] == ["oncall", "storage"]
         assert [each["label"] for each in escalation["silent"]] == ["oncall"]
         assert escalation["waited_seconds"] == 600
@@ -159,7 +162,10 @@ async def test_expiry_with_deny_tells_the_agent_that_time_ran_out_and_the_run_go
         assert "declined" not in text
         assert (await bench.head(run)).state == "done"
         (notice,) = await posts(bench, "expiry")
-        assert notice["mention"] == "dev"
+        assert notice["mention"] == ["dev"]
+        assert notice["text"] == (
+            "Nobody decided in time, so I did not run mark. The agent goes on without it."
+        )
         assert notice["not_done"] == {"tool": "mark", "args": {"path": "p", "count": 3}}
         assert (notice["ending"], notice["may_ask_again"], notice["late"]) == ("denied", True, False)
         assert notice["expired_at"] == notice["noticed_at"] == "2026-11-18T12:15:00Z"
@@ -250,6 +256,7 @@ async def test_keep_waiting_renews_once_until_the_patience_ends_and_can_be_answe
         (notice,) = await posts(bench, "expiry")
         assert (notice["ending"], notice["until"]) == ("keeps_waiting", "2026-11-18T15:00:00Z")
         assert (notice["may_ask_again"], notice["not_done"]) == (False, None)
+        assert notice["text"] == "Nobody has decided yet. This can still be answered until 15:00 UTC."
         bench.clock.pass_(hours=2)
         await bench.decide(question, Approve(), ANN)
         assert marks(target) == ["x"]

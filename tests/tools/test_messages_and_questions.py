@@ -1,6 +1,7 @@
 """Messages to others, and questions to people."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,13 +131,15 @@ async def test_an_answer_that_does_not_fit_never_reaches_the_agent(
     assert (ran.status, ran.text) == ("error", problem)
 
 
-async def test_a_schema_that_is_none_is_refused_before_anybody_is_asked(
-    toolbox: Toolbox, context: CallContext
+async def test_a_schema_that_is_none_or_refers_elsewhere_is_refused_before_anybody_is_asked(
+    toolbox: Toolbox, context: CallContext, tmp_path: Path
 ) -> None:
-    for schema in ({"type": "nonsense"}, {"$ref": "file:///etc/passwd"}, {"$ref": "http://169.254.169.254/"}):
+    # This one could be followed, if anybody did.
+    (tmp_path / "schema.json").write_text('{"type": "string"}')
+    elsewhere = f"file://{tmp_path}/schema.json"
+    for schema in ({"type": "nonsense"}, {"$ref": elsewhere}, {"$ref": "http://169.254.169.254/"}):
         ran = await run(toolbox, context, "ask_human", question="?", schema=schema)
         assert ran.status == "error"
         assert ran.text.startswith("not a valid JSON schema: ")
-        assert "root:" not in ran.text
     twice = await run(toolbox, context, "ask_human", question="?", options=["a", "a"])
     assert twice.text == "two options are the same"

@@ -128,12 +128,14 @@ def test_however_a_text_is_cut_no_part_of_the_secret_comes_out(
     assert "".join(pieces) + stream.finish() == f"{before}{MASK}{after}"
 
 
-def test_a_line_that_never_ends_comes_out_bit_by_bit_without_the_secret_in_it() -> None:
+@pytest.mark.parametrize("shift", range(0, len(SECRET) + 8, 3))
+def test_a_line_that_never_ends_comes_out_bit_by_bit_without_the_secret_in_it(shift: int) -> None:
+    # The line is cut LONGEST before its end once it is twice as long; here a secret lies across that cut.
+    text = "x" * (LONGEST + 1 - shift) + SECRET + "y" * (2 * LONGEST)
     stream = REDACTOR.stream()
-    text = ("x" * 997 + SECRET) * 40
-    out = "".join(stream.feed(text[start : start + 100]) for start in range(0, len(text), 100))
-    assert len(out) > len(text) - 4 * LONGEST
-    assert out + stream.finish() == ("x" * 997 + MASK) * 40
+    out = "".join(stream.feed(text[start : start + 1]) for start in range(len(text)))
+    assert len(out) >= LONGEST + 1 - shift
+    assert out + stream.finish() == "x" * (LONGEST + 1 - shift) + MASK + "y" * (2 * LONGEST)
 
 
 def test_masking_a_line_takes_microseconds() -> None:

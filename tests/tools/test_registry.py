@@ -204,6 +204,20 @@ async def test_a_secret_split_over_two_chunks_is_masked_in_both_places(
     assert ran.text == ran.progress == "password is ‹secret:9384›, and that is all\n"
 
 
+async def test_a_secret_across_the_cut_of_a_long_result_is_masked_first(context: CallContext) -> None:
+    secret = "hunter2-secret"
+
+    @tool()
+    async def long(args: Nothing, context: CallContext) -> str:
+        # The middle is left out from the 500th character on: inside the secret.
+        return "x" * 493 + secret + "y" * 5000
+
+    toolbox = Registry([long], redactor=Redactor([secret]), limits=Limits(output=1000))
+    ran = await run(toolbox, context, "long")
+    assert "hunter2" not in ran.text
+    assert ran.text.startswith("x" * 493 + "‹secret")
+
+
 async def test_a_preview_that_breaks_or_hangs_says_that_it_could_not_measure(
     toolbox: Toolbox, context: CallContext
 ) -> None:

@@ -1,6 +1,5 @@
 """What a word becomes when quotes and escapes are taken away, and the spellings a text may be hidden in."""
 
-import codecs
 import re
 from collections.abc import Iterator
 
@@ -40,11 +39,31 @@ def _bare(piece: re.Match[str]) -> str:
     return single if single is not None else plain
 
 
+#: The escapes of $'…' as bash reads them; an unknown one stays as it is written.
+_ANSI_ESCAPE = re.compile(
+    r"\\(?:(?P<letter>[abeEfnrtv\\'\"?])|(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{1,2})"
+    r"|u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})|c(?P<control>.))",
+    re.DOTALL,
+)
+_LETTERS = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
+
+
 def _ansi(text: str) -> str:
-    try:
-        return codecs.decode(text.encode("ascii", "backslashreplace"), "unicode_escape")
-    except UnicodeDecodeError:
-        return text
+    return _ANSI_ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    kind, value = match.lastgroup, match[match.lastgroup or 0]
+    match kind:
+        case "letter":
+            return _LETTERS.get(value, value)
+        case "octal":
+            return chr(int(value, 8) & 0xFF)
+        case "control":
+            return chr(ord(value) & 0x1F)
+        case _:
+            code = int(value, 16)
+            return chr(code) if code <= 0x10FFFF else value
 
 
 _CONTINUED = re.compile(r"\\\r?\n")

@@ -81,7 +81,7 @@ async def _agree(bot: Bot, click: Click, about: Shown, option: str) -> None:
         bot.open_modal(click.trigger, modals.approve(asked.interrupt, option))
         return
     answer = Choose(option=option) if option else Approve()
-    person = await bot.decider(click.user, asked)
+    person = await bot.decider(click.user)
     await bot.office.runner.decide(about.interrupt, answer, person, via="slack")
 
 
@@ -158,7 +158,7 @@ async def revoke(bot: Bot, grant_id: str, user: UserId) -> None:
         raise BotError("There is no such remembered approval (any more).")
     if grant.granted_by != user:
         asked = await bot.office.store.asked(grant.interrupt_id)
-        if asked is None or objection(await bot.decider(user, asked), asked):
+        if asked is None or objection(await bot.decider(user), asked):
             raise BotError("Only who gave it, or who could give it, can revoke it.")
     fact = AuditFact(kind="grant", at=now, run_id=None, body={"grant": grant_id, "revoked_by": user})
     await bot.office.store.revoke(GrantId(grant_id), now, fact)

@@ -1,5 +1,6 @@
 """The one way from a click or a form to a decision: looked up, compared with what was shown, authorised, recorded."""
 
+from bot.domain.audit import AuditFact
 from bot.domain.decision import Answer
 from bot.domain.errors import CheckpointNotFound, InvalidAnswer, NotAllowed
 from bot.domain.ids import UserId
@@ -32,8 +33,8 @@ async def decide(bot: Bot, about: Shown, answer: Answer, user: UserId) -> Counte
     Raises:
         Refused, Stale: why it does not count, for the person to read.
     """
-    asked = await looked_up(bot, about)
-    person = await bot.decider(user, asked)
+    await looked_up(bot, about)
+    person = await bot.decider(user)
     return await bot.office.runner.decide(about.interrupt, answer, person, via="slack")
 
 
@@ -46,7 +47,11 @@ async def may_open(bot: Bot, about: Shown, user: UserId) -> Asked:
     asked = await looked_up(bot, about)
     if asked.outcome is not None:
         raise too_late(asked)
-    if problem := objection(await bot.decider(user, asked), asked):
+    if problem := objection(await bot.decider(user), asked):
+        # Recorded like every click that does not count.
+        body = {"id": about.interrupt, "by": user, "why": problem}
+        fact = AuditFact(kind="click_refused", at=bot.clock(), run_id=asked.interrupt.run_id, body=body)
+        await bot.office.store.record([fact])
         raise NotAllowed(problem)
     return asked
 

@@ -82,7 +82,7 @@ def is_relevant(body: JsonObject) -> bool:
     if event.get("subtype") == "message_deleted":
         before: JsonObject = event.get("previous_message") or {}
         return bool(before.get("bot_id"))
-    if event.get("subtype") not in _ORDINARY:
+    if event.get("subtype") not in _ORDINARY or event.get("bot_id"):
         return False
     return event.get("channel_type") == "im" or bool(event.get("thread_ts"))
 
@@ -143,7 +143,7 @@ async def _answers(bot: Bot, said: Said, last: Head) -> bool:
     open_ = [asked for asked in await bot.office.store.open_interrupts(last.run_id) if _takes_text(asked)]
     if len(open_) != 1:
         return False
-    person = await bot.decider(said.user, open_[0])
+    person = await bot.decider(said.user)
     if objection(person, open_[0]):
         return False
     await bot.office.runner.decide(open_[0].interrupt.id, Respond(data=said.text), person, via="slack")

@@ -45,7 +45,7 @@ async def on_submit(bot: Bot, body: JsonObject) -> JsonObject | None:
     try:
         asked = await looked_up(bot, sent.about)
         answer = await make(bot, sent, asked)
-        person = await bot.decider(user_of(body), asked)
+        person = await bot.decider(user_of(body))
         await bot.office.runner.decide(sent.about.interrupt, answer, person, via="slack")
     except BadInput as bad:
         return {"response_action": "errors", "errors": bad.errors}

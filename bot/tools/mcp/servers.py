@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.engine.tasks import task_group
 from bot.tools.mcp.config import McpConfig
 from bot.tools.mcp.known import recall, remember
 from bot.tools.mcp.server import McpServer, McpTool
@@ -36,7 +37,7 @@ class McpServers:
         if self._known:
             for name, tools in (await asyncio.to_thread(recall, self._known, self._config.servers)).items():
                 self._servers[name].learned(tools)
-        async with asyncio.TaskGroup() as owners:
+        async with task_group() as owners:
             servers = self._servers.values()
             tasks = [owners.create_task(server.connection.own(), name=server.name) for server in servers]
             try:
