@@ -216,6 +216,18 @@ class DuePost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CardFacts:
+    """Everything a card shows of an interrupt, as of one moment."""
+
+    asked: Asked
+    #: Where its run stands, and how many of its questions are open.
+    state: RunState
+    left: int
+    #: What came of the call, once it is settled.
+    result: ToolResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
     """Something a front was sent and must not lose once it said thank you."""
 

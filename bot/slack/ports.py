@@ -10,7 +10,7 @@ from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, Worker
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import AgentSpec, Head
 from bot.domain.transcript import Entry
-from bot.engine.ports import Delivered, DuePost, Policies, Post, Toolbox
+from bot.engine.ports import CardFacts, Delivered, DuePost, Policies, Post, Toolbox
 from bot.engine.runner import Runner
 from bot.policy.explain import Explanation
 
@@ -19,6 +19,8 @@ class Records(Protocol):
     """The rows the front looks at, and those of its own: what came in and what must be shown."""
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...
+
+    async def card_facts(self, interrupt_id: InterruptId) -> CardFacts | None: ...
 
     async def open_interrupts(self, run_id: RunId | None = None) -> tuple[Asked, ...]: ...
 
@@ -48,7 +50,7 @@ class Records(Protocol):
         """Take over what dead workers had received and not finished."""
         ...
 
-    async def handled(self, delivery: str, now: datetime) -> None: ...
+    async def handled(self, deliveries: Sequence[str], now: datetime) -> None: ...
 
     async def forget_deliveries(self, before: datetime) -> None: ...
 

@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 #: How often to look for what other processes left to be shown.
 POLL_SECONDS = 1.0
-AT_ONCE = 16
+AT_ONCE = 8
+#: One decision changes a card several times: decided, started, finished.
+GATHER_SECONDS = 0.008
 _LONGEST_WAIT = timedelta(minutes=5)
 #: The message is not there any more, or nobody may change it.
 _GONE = {"message_not_found", "cant_update_message", "edit_window_closed", "message_not_owned_by_app"}
@@ -80,6 +82,8 @@ class Poster:
             try:
                 async with asyncio.timeout(wait):
                     await self._poked.wait()
+                # What is changed in the same moment is shown in one go.
+                await asyncio.sleep(GATHER_SECONDS)
             except TimeoutError:
                 continue
 
@@ -109,18 +113,19 @@ class Poster:
 
     async def _show(self, due: DuePost) -> None:
         try:
-            ref = await self._send(due)
+            rendered = await self._renderer.render(due)
+            ref = await self._send(due, rendered.message) if rendered.message else due.ref
             await self._records.post_shown(due.key, due.revision, ref)
+            if rendered.file:
+                where = address_of(due.thread_id)
+                await self._web.upload(where.channel, where.ts, f"answer-{due.run_id}.md", rendered.file)
         except SlackFailed as failed:
             await self._failed(due, failed)
         except Exception:
             logger.exception("cannot show %s; trying again later", due.key)
             await self._records.post_failed(due.key, self._later(due), was_sent=due.maybe_sent)
 
-    async def _send(self, due: DuePost) -> str | None:
-        message = await self._renderer.render(due)
-        if message is None:
-            return due.ref
+    async def _send(self, due: DuePost, message: JsonObject) -> str:
         ref = due.ref or (await self._find(due) if due.maybe_sent else None)
         if ref is not None and await self._update(ref, message):
             return ref

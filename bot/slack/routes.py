@@ -34,6 +34,7 @@ OTHERS: dict[str, Handler] = {
 }
 #: How long a delivery is remembered after it was handled; Slack gives up after an hour at most.
 REMEMBERED = timedelta(days=1)
+NOTE_SECONDS = 0.05
 
 
 class Routes:
@@ -41,6 +42,7 @@ class Routes:
         self._bot = bot
         #: Deliveries under way here: their second copy waits for the answer to the first.
         self._going: dict[str, asyncio.Future[Reply]] = {}
+        self._done_with: list[str] = []
 
     async def handle(self, kind: Kind, body: JsonObject) -> Reply:
         """Store, do, and return what to ack with."""
@@ -71,8 +73,18 @@ class Routes:
             logger.exception("a %s could not be handled", delivered.kind)
             return None
         finally:
-            # After the ack is on its way: it only saves the next process from looking.
-            bot.errands.start(bot.office.store.handled(delivered.id, bot.clock()))
+            self._finished(delivered.id)
+
+    def _finished(self, delivery: str) -> None:
+        """Note that it is done, soon and together with others: that only saves the next process from looking."""
+        self._done_with.append(delivery)
+        if len(self._done_with) == 1:
+            self._bot.errands.start(self._note_done())
+
+    async def _note_done(self) -> None:
+        await asyncio.sleep(NOTE_SECONDS)
+        done, self._done_with = self._done_with, []
+        await self._bot.office.store.handled(done, self._bot.clock())
 
     async def catch_up(self) -> int:
         """Handle what dead processes left behind; return how much that was."""
@@ -84,6 +96,11 @@ class Routes:
             if handler is not None:
                 await self._done(handler, delivered)
         return len(left)
+
+
+def concerns_us(body: JsonObject) -> bool:
+    """Whether an event has to be looked at. Most do not: each update of a card comes back as one."""
+    return "event" not in body or _handler("event", body) is not None
 
 
 def _handler(kind: str, body: JsonObject) -> Handler | None:

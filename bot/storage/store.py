@@ -15,6 +15,7 @@ from bot.domain.run import Head, RunState, Thread
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import (
     CancelRequest,
+    CardFacts,
     Change,
     Checkpoint,
     Committed,
@@ -248,8 +249,8 @@ class SqlStore:
         """Take over what dead workers had received and not finished."""
         return await self._db.write(box.left_behind(worker, self._gone(now)))
 
-    async def handled(self, delivery: str, now: datetime) -> None:
-        await self._db.write(box.handled(delivery, now))
+    async def handled(self, deliveries: Sequence[str], now: datetime) -> None:
+        await self._db.write(box.handled(tuple(deliveries), now))
 
     async def forget_deliveries(self, before: datetime) -> None:
         await self._db.write(box.forget_deliveries(before))
@@ -290,6 +291,10 @@ class SqlStore:
     async def post_by_ref(self, ref: str) -> tuple[str, str, str] | None:
         """Return key, subject and kind of the message at `ref`, if it is one of ours."""
         return await self._db.read(box.post_by_ref(ref))
+
+    async def card_facts(self, interrupt_id: InterruptId) -> CardFacts | None:
+        """Return all that a card shows, as of one moment."""
+        return await self._db.read(box.card_facts(interrupt_id))
 
     async def card_refs(self, front: str, run_id: RunId) -> dict[str, str]:
         """Return where the cards of a run are, by interrupt."""

@@ -23,10 +23,16 @@ def safe_markdown(text: str) -> str:
     return shown.replace("<", "&lt;").replace(">", "&gt;")
 
 
+def is_cut(text: str) -> bool:
+    """Whether the message shows less than the whole answer, so that a file should."""
+    return len(safe_markdown(text)) > MARKDOWN
+
+
 def answer(head: Head, text: str) -> JsonObject:
     """Return the message a run ends with."""
     if head.state == "done":
-        return {"text": "Done.", "blocks": [*_markdown(text), _trace(head)]}
+        more = [note("The whole answer is in the file below.")] if is_cut(text) else []
+        return {"text": "Done.", "blocks": [*_markdown(text), *more, _trace(head)]}
     mark, word = {"failed": ("✖", "Failed"), "cancelled": ("■", "Stopped")}.get(
         head.state, ("✖", "Set aside")
     )

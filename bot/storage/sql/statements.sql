@@ -425,3 +425,9 @@ WHERE status = 'settled' ORDER BY settled_at DESC LIMIT $1
 
 -- refs_of --
 SELECT subject, ref FROM outbox WHERE front = $1 AND kind = 'card' AND run_id = $2
+
+-- run_and_open --
+SELECT state, (SELECT COUNT(*) FROM interrupts WHERE run_id = $1 AND status = 'open') FROM runs WHERE run_id = $1
+
+-- latest_entries --
+SELECT seq, v, body FROM entries WHERE run_id = $1 ORDER BY seq DESC LIMIT $2
