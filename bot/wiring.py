@@ -29,6 +29,8 @@ from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
 from bot.policy.explain import Explanation, explain
 from bot.policy.shell import Proof, prove
+from bot.scheduler.jobs import Waking, keeping_time
+from bot.scheduler.timer import Alarm
 from bot.settings import Settings
 from bot.slack.app import build_app
 from bot.slack.bot import Bot
@@ -102,6 +104,7 @@ class Engine:
     judge: Judge
     worker: WorkerId
     settings: Settings
+    alarm: Alarm
 
     def explain(self, head: Head, interrupt: Interrupt) -> Explanation | None:
         """Every rule that was looked at for the planned call, as the policy is now."""
@@ -215,12 +218,13 @@ async def open_engine(
         store = await stack.enter_async_context(open_store(settings))
         model = model or await stack.enter_async_context(open_model(settings))
         judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=people or Alone())
+        waking = Waking(front)
         world = World(
             store=store,
             model=model,
             toolbox=toolbox,
             judge=judge,
-            front=front,
+            front=waking,
             clock=clock,
             worker=worker,
             assessor=Assessor(
@@ -233,8 +237,11 @@ async def open_engine(
         supervisor = await stack.enter_async_context(Supervisor(world).running())
         await stack.enter_async_context(beside(policies.watch(store, clock)))
         approvals = Approvals(store, toolbox, judge, clock, worker=worker, rules=world.time)
+        runner = Runner(world, supervisor, approvals, RandomIds())
+        alarm = await stack.enter_async_context(keeping_time(runner, store, clock, settings.chores, waking))
         yield Engine(
-            runner=Runner(world, supervisor, approvals, RandomIds()),
+            runner=runner,
+            alarm=alarm,
             supervisor=supervisor,
             store=store,
             policies=policies,
