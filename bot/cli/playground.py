@@ -26,9 +26,17 @@ def add_parser(commands: Commands) -> None:
         description="Start a local Slack workspace, the bot, and a folder of 847 demo files, and print one address "
         "to open. Nothing leaves this machine, unless ANTHROPIC_API_KEY is set: then a real model answers.",
     )
-    parser.add_argument("--port", type=int, help="where to serve the page (default: a free one from 8080 on)")
+    parser.add_argument(
+        "--port", type=_port, help="where to serve the page (default: a free one from 8080 on)"
+    )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     parser.set_defaults(run=run)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 0 to 65535, 0 for any")
+    return int(text)
 
 
 async def run(options: argparse.Namespace) -> int:

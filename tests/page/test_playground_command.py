@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
+from bot.cli.main import main
+
 pytestmark = pytest.mark.slow
 
 
@@ -101,3 +103,37 @@ def _is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("playground",),
+        ("run",),
+        ("chat",),
+        ("runs",),
+        ("runs", "resume"),
+        ("policy",),
+        ("policy", "check"),
+        ("audit",),
+    ],
+    ids=" ".join,
+)
+def test_each_help_says_what_it_is_for(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--help"])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0
+    # A sentence between the usage and the first list.
+    usage, sentence, *_ = told.split("\n\n")
+    assert usage.startswith("usage: askfirst")
+    assert re.match(r"[A-Z][^:]+\w{3}", sentence), told
+
+
+@pytest.mark.parametrize("port", ["http", "70000", "-1"])
+def test_a_port_that_is_none_is_wrong_usage(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["playground", f"--port={port}"])
+    assert ended.value.code == 2
+    assert "is not a port; give a number" in capsys.readouterr().err

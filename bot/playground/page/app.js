@@ -68,7 +68,7 @@ class Page {
   draw() {
     if (!this.store.state) return;
     const me = this.store.user(this.store.viewer);
-    fill(document.getElementById("acting"), [el("span", { class: "wide-only" }, "You act as "), el("span", {}, `${me.real_name} · ${date(this.store.state.now, "{time}")}`)]);
+    fill(document.getElementById("acting"), [el("span", { class: "wide-only" }, "You act as "), el("span", {}, me.real_name), el("span", { class: "wide-only" }, ` · ${date(this.store.state.now, "{time}")}`)]);
     document.title = `${this.here.home ? "Home" : this.channelName()} · Askfirst playground`;
     this.nav.draw();
     (this.here.home ? this.home : this.channel).draw();
