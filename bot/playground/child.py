@@ -34,6 +34,7 @@ class Child:
         self._changed = changed
         self._process: asyncio.subprocess.Process | None = None
         self._ended = asyncio.Event()
+        self._closing = False
         self._said: deque[str] = deque(maxlen=_KEPT_LINES)
 
     @property
@@ -87,6 +88,7 @@ class Child:
         process = self._process
         if process is None or process.returncode is not None:
             return
+        self._closing = True
         assert process.stdin is not None  # it is a pipe
         process.stdin.close()
         try:
@@ -127,7 +129,8 @@ class Child:
         async for line in process.stderr:
             said = line.decode(errors="replace").rstrip()
             self._said.append(said)
-            logger.warning("%s", said)
+            # Whoever stopped the demo is not interested in what it had to leave unfinished.
+            logger.log(logging.DEBUG if self._closing else logging.WARNING, "%s", said)
 
 
 def _environment() -> dict[str, str]:
