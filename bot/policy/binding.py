@@ -112,6 +112,5 @@ def tightened(stored: Verdict, newest: Verdict) -> Verdict:
 
 def _harder(newest: Ask, stored: Ask) -> bool:
     return newest.terms.quorum > stored.terms.quorum or (
-        newest.terms.approvers != stored.terms.approvers
-        and newest.terms.quorum >= stored.terms.quorum
+        newest.terms.approvers != stored.terms.approvers and newest.terms.quorum >= stored.terms.quorum
     )

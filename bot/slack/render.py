@@ -15,6 +15,7 @@ from bot.slack.views.answer import answer, is_cut
 from bot.slack.views.card import Card, card
 from bot.slack.views.notices import fixed
 from bot.slack.views.outcome import After
+from bot.slack.views.time import contract, expiry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,11 @@ class Renderer:
                 return Rendered(message=await self._card(due))
             case "answer":
                 return await self._answer(due)
+            case "expiry":
+                return expiry(due.body or {})
+            case "contract":
+                head = await self._records.head(due.run_id)
+                return contract(head) if head else None
             case _:
                 return Rendered(message=fixed(due.kind, due.body or {}))
 

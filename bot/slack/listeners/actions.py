@@ -1,13 +1,14 @@
 """Buttons and menus. Every click gets an answer: a changed card, a form, or a word to the clicker."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Approve, Cancel, Choose
 from bot.domain.errors import BotError
-from bot.domain.ids import GrantId, UserId
+from bot.domain.ids import GrantId, InterruptId, RunId, UserId
 from bot.engine.rights import objection
 from bot.policy.explain import render_text
 from bot.slack.address import Shown, read_shown
@@ -16,7 +17,10 @@ from bot.slack.listeners.deciding import decide, looked_up, may_look, may_open
 from bot.slack.listeners.home import publish
 from bot.slack.views import modals, names
 from bot.slack.views.arguments import fits
-from bot.slack.views.notices import refusal, whisper
+from bot.slack.views.notices import refusal, told, whisper
+from bot.slack.views.text import when
+
+_AN_HOUR = timedelta(hours=1)
 
 
 class Click:
@@ -134,10 +138,34 @@ async def _more(bot: Bot, click: Click) -> None:
             can = asked.outcome is None and not objection(person, asked)
             can = can and fits(asked.interrupt, hidden=False) != "nowhere"
             bot.open_modal(click.trigger, modals.review(asked, may_decide=can))
+        case names.SNOOZE:
+            await _snooze(bot, click, about)
         case names.STOP:
             await decide(bot, about, Cancel(), click.user)
         case _:
             raise BotError("I do not know this entry (any more).")
+
+
+async def _snooze(bot: Bot, click: Click, about: Shown) -> None:
+    person = await bot.decider(click.user)
+    snoozed = await bot.office.runner.snooze(about.interrupt, person, bot.clock() + _AN_HOUR)
+    bot.whisper(click.user, click.where, told(f"I remind you at {when(snoozed.remind_at)}."))
+
+
+async def _ask_again(bot: Bot, click: Click) -> None:
+    person = await bot.decider(click.user)
+    again = await bot.office.runner.ask_again(InterruptId(click.value), person)
+    said = {
+        "asked": "Asked again; the card is in the thread.",
+        "noted": "The agent is told that you still want it.",
+        "new_run": "I start on it anew.",
+    }
+    bot.whisper(click.user, click.where, whisper(said.get(again.how, "Asked again.")))
+
+
+async def _rescope(bot: Bot, click: Click) -> None:
+    await bot.office.runner.change_scope(RunId(click.value), await bot.decider(click.user))
+    bot.whisper(click.user, click.where, whisper("I ask about the scope again before I go on."))
 
 
 async def _revoke(bot: Bot, click: Click) -> None:
@@ -180,4 +208,6 @@ HANDLERS: dict[str, Handler] = {
     names.EXPLAIN: _explain,
     names.MORE: _more,
     names.REVOKE: _revoke,
+    names.AGAIN: _ask_again,
+    names.RESCOPE: _rescope,
 }

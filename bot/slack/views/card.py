@@ -144,6 +144,19 @@ def _measured(impact: Impact) -> list[Block]:
 
 def _subject(subject: JsonObject) -> list[Block]:
     blocks = [literal(shortened(visible(str(subject["text"])), 2500))] if subject.get("text") else []
+    for label, key in (
+        ("I understood: ", "understood"),
+        ("It touches: ", "touches"),
+        ("Assuming: ", "assumptions"),
+    ):
+        if subject.get(key):
+            value = subject[key] if isinstance(subject[key], str) else ", ".join(map(str, subject[key]))
+            blocks.append(rich(words(label, bold=True), words(shortened(visible(value), 500))))
+    asked = [(each["question"], each["default"]) for each in subject.get("fields", [])]
+    if asked:
+        blocks.append(
+            bullets([words(str(question)), words(f"  {default}", bold=True)] for question, default in asked)
+        )
     for call in subject.get("calls", [])[:10]:
         blocks.append(rich(words(str(call["tool"]), bold=True), words(f"  {call['id']}")))
         blocks.append(literal(shortened(value_text(call["args"]), 600)))
@@ -258,6 +271,7 @@ def _more(it: Card, about: Shown) -> list[JsonObject]:
         entries.append(choice("Approve and remember…", f"{names.REMEMBER} {about}"))
     if interrupt.planned and not it.shared:
         entries.append(choice("View full arguments", f"{names.FULL} {about}"))
+    entries.append(choice("Not now: remind me in an hour", f"{names.SNOOZE} {about}"))
     if "cancel" in interrupt.verbs:
         entries.append(choice("Stop the run", f"{names.STOP} {about}"))
     return [overflow(names.MORE, entries)] if entries else []

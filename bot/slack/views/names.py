@@ -11,12 +11,16 @@ EXPLAIN = "af:explain"
 REVIEW = "af:review"
 MORE = "af:more"
 REVOKE = "af:revoke"
+#: On the notice of an expired question, and on the confirmed scope.
+AGAIN = "af:again"
+RESCOPE = "af:rescope"
 #: Opens a link; Slack tells us of the click all the same.
 LINK = "af:link"
 
 #: Entries of the overflow menu, before what they are about.
 REMEMBER = "remember"
 STOP = "stop"
+SNOOZE = "snooze"
 FULL = "full"
 
 #: Forms.
