@@ -27,6 +27,8 @@ POLICIES = Path(str(resources.files("bot.playground"))) / "policies"
 PRODUCTION = "C0PROD"
 #: More would carry messages and cards beyond what anybody wants to see skipped.
 MOST_SECONDS = 7 * 86_400
+#: A slow machine may need that long to start a second Python.
+START_SECONDS = 60.0
 
 Act: TypeAlias = Callable[["Demo", Arguments], Awaitable[None]]
 
@@ -142,7 +144,7 @@ class Demo:
         """Serve at the first port that is free. Only trying tells: another program may be quicker than a look."""
         for port in ports:
             try:
-                opening = Workspace.open(clock=clock, port=port, more=self.routes)
+                opening = Workspace.open(clock=clock, port=port, patience=START_SECONDS, more=self.routes)
                 return await stack.enter_async_context(opening)
             except* OSError:
                 pass

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -35,6 +35,10 @@ FLAGS = [
 
 #: A bare workspace has no engine to look into; a refused act; the test that tries to put in markup.
 _EXPECTED = ("404", "409", "requires 'TrustedHTML'")
+
+#: As long as it takes on a machine that is busy with other things; a passing test waits for nothing.
+PATIENCE_MS = 25_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +98,7 @@ async def page(browser: Browser) -> AsyncGenerator[Page]:
         viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB"
     )
     page = await context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
