@@ -40,6 +40,8 @@ class ToolDefinition:
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
+    #: Whether it runs in the asker's own client, which answers its calls.
+    client: bool = False
 
     @property
     def fingerprint(self) -> str:

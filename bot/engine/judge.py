@@ -33,6 +33,7 @@ def call_context(head: Head, call_id: CallId, state: CallState | None = None) ->
         idempotency_key=f"{head.run_id}/{call_id}",
         resumed=resumed,
         approved=state.approved if state else False,
+        client_tools=head.agent.client_tools,
     )
 
 

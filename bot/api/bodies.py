@@ -1,0 +1,309 @@
+"""What clients send and get, as models; the OpenAPI document is generated from them."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from bot.domain.canonical import JsonObject
+from bot.domain.decision import Answer, Approve, Cancel, Choose, Edit, Reject, Remember, Respond
+
+#: Printable ASCII without spaces: safe in headers, paths, logs and SSE ids.
+Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
+#: No NUL: PostgreSQL cannot keep it, and nobody types it.
+Text: TypeAlias = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
+Reason: TypeAlias = Annotated[str, StringConstraints(max_length=3000, pattern=r"^[^\x00]*$")]
+
+
+class Strict(BaseModel):
+    """What strangers send: a misspelt field must fail, not be ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class RememberBody(Strict):
+    """Let the same call pass later without asking."""
+
+    place: Literal["thread", "channel"]
+    minutes: int = Field(ge=1, le=60 * 24 * 31)
+    uses: int = Field(ge=1, le=1000)
+
+    def remember(self) -> Remember:
+        return Remember(place=self.place, lasts=timedelta(minutes=self.minutes), uses=self.uses)
+
+
+class ApproveBody(Strict):
+    verb: Literal["approve"]
+    reason: Reason = ""
+    remember: RememberBody | None = None
+
+    def answer(self) -> Answer:
+        return Approve(reason=self.reason, remember=self.remember.remember() if self.remember else None)
+
+
+class ChooseBody(Strict):
+    verb: Literal["choose"]
+    option: Annotated[str, StringConstraints(max_length=200)]
+    reason: Reason = ""
+    remember: RememberBody | None = None
+
+    def answer(self) -> Answer:
+        remember = self.remember.remember() if self.remember else None
+        return Choose(option=self.option, reason=self.reason, remember=remember)
+
+
+class EditBody(Strict):
+    """The new arguments as a whole (for a review: by call id), or the new text of a draft."""
+
+    verb: Literal["edit"]
+    args: JsonObject | None = None
+    text: Text | None = None
+    reason: Reason = ""
+
+    def answer(self) -> Answer:
+        return Edit(args=self.args, text=self.text, reason=self.reason)
+
+
+class RejectBody(Strict):
+    verb: Literal["reject"]
+    reason: Reason = ""
+
+    def answer(self) -> Answer:
+        return Reject(reason=self.reason)
+
+
+class RespondBody(Strict):
+    """Data that fits the question's `response_schema`, or text if it has none."""
+
+    verb: Literal["respond"]
+    data: Any
+
+    def answer(self) -> Answer:
+        return Respond(data=self.data)
+
+
+class CancelBody(Strict):
+    """Stop the whole run."""
+
+    verb: Literal["cancel"]
+    reason: Reason = ""
+
+    def answer(self) -> Answer:
+        return Cancel(reason=self.reason)
+
+
+DecisionBody: TypeAlias = Annotated[
+    ApproveBody | ChooseBody | EditBody | RejectBody | RespondBody | CancelBody,
+    Field(discriminator="verb"),
+]
+
+
+class DecideBody(Strict):
+    decision: DecisionBody
+
+
+class ChatBody(Strict):
+    message: Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"^[^\x00]*$")]
+    #: Continue this conversation; without it a new one begins.
+    session_id: Name | None = None
+    #: Keep the stream open while the run waits for people, instead of ending it after the interrupt.
+    wait: bool = False
+
+
+class ResumeBody(Strict):
+    """Either `session_id` with a plain `answer`, or `interrupt_id` with a structured `decision`."""
+
+    session_id: Name | None = None
+    answer: Text | None = None
+    interrupt_id: Name | None = None
+    decision: DecisionBody | None = None
+    wait: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "ResumeBody":
+        plain = self.session_id is not None and self.answer is not None
+        exact = self.interrupt_id is not None and self.decision is not None
+        given = sum(
+            value is not None for value in (self.session_id, self.answer, self.interrupt_id, self.decision)
+        )
+        if given != 2 or plain == exact:
+            raise ValueError("give session_id and answer, or interrupt_id and decision")
+        return self
+
+
+class StreamQuery(Strict):
+    wait: bool = False
+
+
+class RunsQuery(Strict):
+    state: Literal["ready", "running", "waiting", "done", "failed", "cancelled", "quarantined"] | None = None
+    limit: int = Field(default=50, ge=1, le=500)
+
+
+class BreakpointBody(Strict):
+    when: Literal["before", "after"]
+    step: Literal["model", "tools"]
+    tools: tuple[Annotated[str, StringConstraints(max_length=200)], ...] = ("*",)
+    reason: Reason = ""
+
+
+class ChangeBody(Strict):
+    """Changes to a run that waits; what is left out stays."""
+
+    #: Only if the run still has this version.
+    version: int | None = Field(default=None, ge=0, le=2**53)
+    #: Told to the agent as a message, before its next turn.
+    note: (
+        Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"^[^\x00]*$")] | None
+    ) = None
+    instructions: Text | None = None
+    max_turns: int | None = Field(default=None, ge=1, le=1000)
+    breakpoints: tuple[BreakpointBody, ...] | None = Field(default=None, max_length=50)
+    labels: dict[Name, Annotated[str, StringConstraints(max_length=1000)]] | None = Field(
+        default=None, max_length=50
+    )
+
+
+class CancelRunBody(Strict):
+    reason: Reason = ""
+
+
+class ForkBody(Strict):
+    """Go another way from an earlier point: keep the first `at` entries of the run's own transcript."""
+
+    at: int = Field(ge=1, le=2**53)
+
+
+class ExplainBody(Strict):
+    tool: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    args: JsonObject = Field(default_factory=dict)
+    #: The channel whose policy is asked; the token's own if it is left out.
+    channel: Annotated[str, StringConstraints(max_length=200)] | None = None
+
+
+# ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Answered(BaseModel):
+    """What clients get. Open: newer versions may add fields."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class PlannedOut(Answered):
+    tool: str
+    args: JsonObject
+
+
+class ImpactOut(Answered):
+    summary: str
+    count: int | None
+    bytes: int | None
+
+
+class OptionOut(Answered):
+    id: str
+    label: str
+    consequence: str
+
+
+class InterruptOut(Answered):
+    """A question, and how it stands."""
+
+    id: str
+    run_id: str
+    session_id: str
+    kind: Literal["approval", "clarification", "input", "review", "recovery"]
+    status: Literal["open", "settled"]
+    outcome: str | None
+    reason: str
+    rules: list[str]
+    planned: PlannedOut | None
+    impact: ImpactOut | None
+    options: list[OptionOut]
+    response_schema: JsonObject | None
+    subject: JsonObject | None
+    verbs: list[str]
+    opened_at: str
+    expires_at: str
+    votes: int
+    quorum: int
+
+
+class RunBrief(Answered):
+    run_id: str
+    session_id: str
+    state: str
+    front: str
+    requester: str
+    created_at: str
+    next: list[str]
+
+
+class RunList(Answered):
+    runs: list[RunBrief]
+
+
+class RunOut(Answered):
+    """Everything there is to know about a run."""
+
+    run_id: str
+    state: str
+    next: list[str]
+    values: JsonObject
+    metadata: JsonObject
+    transcript: list[JsonObject]
+    interrupts: list[InterruptOut]
+
+
+class RunRef(Answered):
+    run_id: str
+    session_id: str
+    state: str
+
+
+class ApprovalList(Answered):
+    approvals: list[InterruptOut]
+
+
+class DecisionOut(Answered):
+    """What became of an answer: settled, or counted towards a quorum."""
+
+    run_id: str
+    interrupt: InterruptOut
+    votes: int
+    needed: int
+    #: The edit needs approvers of its own and is asked about under this id.
+    replaced_by: str | None
+
+
+class HeardOut(Answered):
+    rule: str
+    block: str
+    said: str
+    why: str
+    source: str
+
+
+class ExplanationOut(Answered):
+    policy: str
+    version: str
+    tool: str
+    args: JsonObject
+    verdict: JsonObject
+    heard: list[HeardOut]
+    refused: str
+
+
+class Health(Answered):
+    status: Literal["ok", "failing"]
+    checks: dict[str, str] = Field(default_factory=dict)
+
+
+class ProblemOut(Answered):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
