@@ -72,7 +72,7 @@ def _outermost(api: Api) -> Callable[[web.Request, _Plain], Awaitable[web.Stream
             preflight = request.method == "OPTIONS" and allowed
             answer = web.Response(status=204) if preflight else await handler(request)
         except Exception as error:  # noqa: BLE001 - the edge: everything becomes a problem
-            answer = _problem(request, error)
+            answer = _cut(request, error) if "stream" in request else _problem(request, error)
         if not answer.prepared:
             answer.headers.update(headers)
         resource = request.match_info.route.resource
@@ -100,7 +100,16 @@ def _check_host(api: Api, request: web.Request) -> None:
         raise ApiError(problems.WRONG_HOST, "Set ASKFIRST_API_HOSTS to the names this API is reached by.")
 
 
-def _problem(request: web.Request, error: Exception) -> web.StreamResponse:
+def _cut(request: web.Request, error: Exception) -> web.StreamResponse:
+    """A stream that fails half way is cut; the client goes on with its Last-Event-ID."""
+    if not isinstance(error, ConnectionError):
+        logger.error("stream failed", exc_info=error, extra={"path": request.path})
+    if request.transport is not None:
+        request.transport.close()
+    return request["stream"]
+
+
+def _problem(request: web.Request, error: Exception) -> web.StreamResponse:  # noqa: PLR0911 - a table
     match error:
         case ApiError() | BotError():
             return response_of(error)

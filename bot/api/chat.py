@@ -185,6 +185,8 @@ async def open_stream(request: web.Request, headers: dict[str, str]) -> web.Stre
     response.content_type = "text/event-stream"
     response.charset = "utf-8"
     await response.prepare(request)
+    # Whatever fails from here on cannot become another response.
+    request["stream"] = response
     return response
 
 

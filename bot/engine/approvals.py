@@ -26,6 +26,7 @@ from bot.domain.run import Head
 from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny
 from bot.engine import answers, questions
+from bot.engine.events import Judgement
 from bot.engine.judge import Judge
 from bot.engine.ports import Checkpoint, Clock, Store, Toolbox
 from bot.engine.rights import objection
@@ -87,6 +88,24 @@ class Approvals:
         if planned is not None:
             outcome = await self._bound(asked.interrupt, outcome, planned)
         return await self._agree(asked, outcome, self._granted(asked.interrupt, outcome))
+
+    async def rehearse(self, interrupt_id: InterruptId, answer: Answer, person: Person) -> None:
+        """Raise what `decide` would raise, and change nothing: for answers that count only together."""
+        asked = await self._store.asked(interrupt_id)
+        if asked is None:
+            raise CheckpointNotFound(interrupt_id)
+        if asked.outcome is not None:
+            raise too_late(asked)
+        if self._clock() >= asked.interrupt.expires_at:
+            raise CheckpointNotFound(interrupt_id, "it has expired")
+        if problem := objection(person, asked):
+            raise NotAllowed(problem)
+        answers.check(asked.interrupt, answer)
+        if isinstance(answer, Edit) and asked.interrupt.kind == "approval":
+            await self._judged(asked.interrupt, answer)
+        elif (planned := _chosen(asked.interrupt, answer)) is not None:
+            decision = Decision(answer=answer, by=person.id, at=self._clock())
+            await self._bound(asked.interrupt, Decided(decision=decision), planned)
 
     async def expire(self, asked: Asked) -> Counted:
         """Settle an interrupt nobody answered in time; raise AlreadyDecided if somebody did after all."""
@@ -203,6 +222,27 @@ class Approvals:
     async def _edit(self, asked: Asked, edit: Edit, decision: Decision, person: Person) -> Counted:
         """Judge the edited call from the top. It may be forbidden, fine, or need other approvers."""
         interrupt = asked.interrupt
+        head, judgement = await self._judged(interrupt, edit)
+        planned = judgement.planned
+        if isinstance(judgement.verdict, Ask):
+            ask = judgement.verdict
+            again = questions.approval(
+                InterruptId(f"{interrupt.id}e"), head, judgement, ask, said=interrupt.said, now=decision.at
+            )
+            alone = ask.terms.quorum <= 1 and not objection(person, Asked(interrupt=again))
+            if not alone:
+                return await self._replace(asked, again, decision)
+        outcome = Decided(
+            decision=decision,
+            planned=planned,
+            impact=judgement.impact,
+            verdict=judgement.verdict,
+            digest=judgement.digest,
+        )
+        return await self._settle(asked, outcome, [_decision_fact(asked, outcome)])
+
+    async def _judged(self, interrupt: Interrupt, edit: Edit) -> tuple[Head, Judgement]:
+        """Return what the policy says to the edited call; raise InvalidAnswer if it cannot be."""
         assert interrupt.planned is not None
         assert interrupt.call_id is not None
         planned = Planned(tool=interrupt.planned.tool, args=edit.args or {})
@@ -216,28 +256,8 @@ class Approvals:
                 raise InvalidAnswer(judgement.invalid)
             case Deny(reason=reason):
                 raise InvalidAnswer(f"The policy forbids the edited call: {reason}")
-            case Allow():
-                pass
-            case Ask() as ask:
-                again = questions.approval(
-                    InterruptId(f"{interrupt.id}e"),
-                    head,
-                    judgement,
-                    ask,
-                    said=interrupt.said,
-                    now=decision.at,
-                )
-                alone = ask.terms.quorum <= 1 and not objection(person, Asked(interrupt=again))
-                if not alone:
-                    return await self._replace(asked, again, decision)
-        outcome = Decided(
-            decision=decision,
-            planned=planned,
-            impact=judgement.impact,
-            verdict=judgement.verdict,
-            digest=judgement.digest,
-        )
-        return await self._settle(asked, outcome, [_decision_fact(asked, outcome)])
+            case Allow() | Ask():
+                return head, judgement
 
     async def _replace(self, asked: Asked, successor: Interrupt, decision: Decision) -> Counted:
         """The editor may not approve this alone: the edited call is a question of its own."""

@@ -76,6 +76,10 @@ class Runner:
         self._went_on(counted)
         return counted
 
+    async def rehearse(self, interrupt: InterruptId, answer: Answer, person: Person) -> None:
+        """Raise what `decide` would raise, and change nothing."""
+        await self._approvals.rehearse(interrupt, answer, person)
+
     async def expire_due(self) -> int:
         """Settle what nobody answered in time; return how many."""
         expired = 0
