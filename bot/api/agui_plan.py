@@ -232,9 +232,6 @@ class Planner:
                 self.warnings.append(str(late))
             except BotError as error:
                 raise Rejected("INTERRUPT_PAYLOAD_INVALID", f"{name}: {error}") from error
-        if self.warnings:
-            # An expired question that was dismissed lets its run go on.
-            await runner.expire_due()
 
     async def _rehearse(self, name: InterruptId, answer: Answer) -> None:
         try:

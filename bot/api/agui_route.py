@@ -39,6 +39,7 @@ from bot.domain.run import Head
 from bot.engine.snapshot import next_steps
 
 Capabilities = AgentCapabilities
+_TOO_LONG = "The stream was open for too long; ask again to go on."
 
 
 class OpenInterrupts(Answered):
@@ -85,12 +86,9 @@ async def _events(call: Call, sent: RunAgentInput, plan: Plan | Rejected) -> Asy
         async with aclosing(_told(call, sent, plan.cursor)) as told:
             async for event in told:
                 if time.monotonic() > until:
-                    raise TimeoutError
+                    yield RunErrorEvent(message=_TOO_LONG, code="STREAM_TIMEOUT")
+                    return
                 yield event
-    except TimeoutError:
-        yield RunErrorEvent(
-            message="The stream was open for too long; ask again to go on.", code="STREAM_TIMEOUT"
-        )
     except BotError as error:
         yield RunErrorEvent(message=str(error), code="RUN_FAILED")
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.api import problems
 from bot.api.auth import authenticate, require
-from bot.api.calls import Api, Call
+from bot.api.calls import CORS, STREAM, Api, Call
 from bot.api.limits import Meter
 from bot.api.metrics import Metrics
 from bot.api.openapi import document
@@ -66,13 +66,13 @@ def _outermost(api: Api) -> Callable[[web.Request, _Plain], Awaitable[web.Stream
         headers = _cors(request) if allowed else {}
         if allowed:
             # Streams send their headers early, so they must be known before.
-            request["cors"] = headers
+            request[CORS] = headers
         try:
             _check_host(api, request)
             preflight = request.method == "OPTIONS" and allowed
             answer = web.Response(status=204) if preflight else await handler(request)
         except Exception as error:  # noqa: BLE001 - the edge: everything becomes a problem
-            answer = _cut(request, error) if "stream" in request else _problem(request, error)
+            answer = _cut(request, error) if STREAM in request else _problem(request, error)
         if not answer.prepared:
             answer.headers.update(headers)
         resource = request.match_info.route.resource
@@ -106,7 +106,7 @@ def _cut(request: web.Request, error: Exception) -> web.StreamResponse:
         logger.error("stream failed", exc_info=error, extra={"path": request.path})
     if request.transport is not None:
         request.transport.close()
-    return request["stream"]
+    return request[STREAM]
 
 
 def _problem(request: web.Request, error: Exception) -> web.StreamResponse:  # noqa: PLR0911 - a table

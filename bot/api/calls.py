@@ -15,6 +15,10 @@ from bot.domain.ids import RunId
 from bot.domain.run import Head
 from bot.domain.token import Token
 
+#: The stream a request has begun to answer with, and the headers it must carry for its page.
+STREAM = web.RequestKey("stream", web.StreamResponse)
+CORS = web.RequestKey("cors", dict[str, str])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from bot.api import sse
 from bot.api.bodies import ChatBody, ResumeBody, StreamQuery
-from bot.api.calls import Call
+from bot.api.calls import CORS, STREAM, Call
 from bot.api.events import (
     Asking,
     Cursor,
@@ -179,14 +179,14 @@ async def _tell(
 
 
 async def open_stream(request: web.Request, headers: dict[str, str]) -> web.StreamResponse:
-    cors: dict[str, str] = request.get("cors", {})
+    cors = request.get(CORS, {})
     quiet = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     response = web.StreamResponse(headers={**quiet, **cors, **headers})
     response.content_type = "text/event-stream"
     response.charset = "utf-8"
     await response.prepare(request)
     # Whatever fails from here on cannot become another response.
-    request["stream"] = response
+    request[STREAM] = response
     return response
 
 

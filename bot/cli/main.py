@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bot.cli import audit, chat, policy, runs
+from bot.cli import audit, chat, policy, runs, serve, tokens
 from bot.domain.errors import BotError, ConfigError
 
-_COMMANDS = (chat, runs, policy, audit)
+_COMMANDS = (chat, runs, policy, audit, serve, tokens)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -107,11 +107,11 @@ class Approvals:
             decision = Decision(answer=answer, by=person.id, at=self._clock())
             await self._bound(asked.interrupt, Decided(decision=decision), planned)
 
-    async def expire(self, asked: Asked) -> Counted:
+    async def expire(self, asked: Asked, *, claim: bool = True) -> Counted:
         """Settle an interrupt nobody answered in time; raise AlreadyDecided if somebody did after all."""
         at = self._clock()
         outcome = Expired(at=at, on_timeout=asked.interrupt.on_timeout)
-        return await self._settle(asked, outcome, [_fact("timeout", asked, at)])
+        return await self._settle(asked, outcome, [_fact("timeout", asked, at)], claim=claim)
 
     # ------------------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class Approvals:
             raise CheckpointNotFound(interrupt_id)
         if asked.outcome is None and now >= asked.interrupt.expires_at:
             # The sweep has not come by yet; the click must not win because of that.
-            asked = (await self.expire(asked)).asked
+            asked = (await self.expire(asked, claim=False)).asked
         if asked.outcome is not None:
             raise too_late(asked)
         return asked
@@ -190,9 +190,11 @@ class Approvals:
         *,
         successor: Interrupt | None = None,
         grant: Grant | None = None,
+        claim: bool = True,
     ) -> Counted:
+        worker = self._worker if claim else None
         result = await self._store.settle(
-            asked.interrupt.id, outcome, facts, successor=successor, claim_for=self._worker, grant=grant
+            asked.interrupt.id, outcome, facts, successor=successor, claim_for=worker, grant=grant
         )
         if not result.won:
             raise too_late(result.asked)

@@ -72,7 +72,14 @@ class Runner:
         self, interrupt: InterruptId, answer: Answer, person: Person, *, via: str = ""
     ) -> Counted:
         """Record an answer and, if it was the last one missing, let the run go on. Raises as `Approvals`."""
-        counted = await self._approvals.decide(interrupt, answer, person, via=via)
+        try:
+            counted = await self._approvals.decide(interrupt, answer, person, via=via)
+        except CheckpointNotFound:
+            # A click that came too late may be what settled the question; its run must not wait for the sweep.
+            asked = await self._world.store.asked(interrupt)
+            if asked is not None:
+                self._supervisor.start(asked.interrupt.run_id)
+            raise
         self._went_on(counted)
         return counted
 

@@ -17,7 +17,7 @@ from tests.engine.lab import Clock
 from tests.engine.tools import marks
 from tests.fakes.policies import ANN_OR_BOB, TablePolicy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
 
 
 class RealClock(Clock):

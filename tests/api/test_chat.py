@@ -105,6 +105,9 @@ async def test_an_expired_question_is_not_found_any_more(tmp_path: Path) -> None
         api.clock.pass_(minutes=16)
         reply = await api.resume(session_id=session, answer="yes")
         assert (reply.status, reply.body["title"]) == (404, "checkpoint not found")
+        rest = await api.call("GET", f"/api/v1/chat/{session}/events")
+        assert rest.only("tool_result")["status"] == "timed_out"
+        assert rest.types[-1] == "done"
 
 
 async def test_several_open_questions_must_be_named(tmp_path: Path) -> None:

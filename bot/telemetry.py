@@ -1,0 +1,108 @@
+"""Logs that machines can read, and OpenTelemetry traces where they are wanted. Neither holds secrets."""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from bot.domain.errors import ConfigError
+from bot.domain.ids import RunId
+from bot.domain.run import Thread
+from bot.engine.ports import CallFinished, CallStarted, InterruptsOpened, LiveEvent, RunEnded
+from bot.tools.redact import Redactor
+
+#: What log records carry besides their message; anything else in `extra` is left out.
+_FIELDS = ("run", "interrupt", "tool", "path", "session", "check", "token")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, with run and interrupt ids, secrets masked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._redactor = Redactor()
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"at": at, "level": record.levelname, "logger": record.name}
+        line["message"] = self._redactor.redact(record.getMessage())
+        line |= {name: str(value) for name in _FIELDS if (value := record.__dict__.get(name)) is not None}
+        if record.exc_info:
+            line["error"] = self._redactor.redact(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)
+
+
+def set_up_logs(kind: Literal["text", "json"]) -> None:
+    """Have every log record written as JSON, if that is wanted."""
+    if kind == "json":
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(JsonLines())
+        logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+class Traces:
+    """`engine.ports.Front`: a span for each tool call, an event for each question, a span for each run's end."""
+
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = tracer
+        self._calls: dict[str, Any] = {}
+
+    async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:
+        match event:
+            case CallStarted(call_id=call_id, planned=planned):
+                about = {
+                    "askfirst.run": run_id,
+                    "askfirst.front": thread.front,
+                    "askfirst.tool": planned.tool,
+                }
+                self._calls[call_id] = self._tracer.start_span(f"tool {planned.tool}", attributes=about)
+            case CallFinished(result=result):
+                span = self._calls.pop(result.call_id, None)
+                if span is not None:
+                    span.set_attribute("askfirst.status", result.status)
+                    span.end()
+            case InterruptsOpened(interrupts=interrupts):
+                for interrupt in interrupts:
+                    about = {"askfirst.run": run_id, "askfirst.interrupt": interrupt.id}
+                    self._tracer.start_span(f"interrupt {interrupt.kind}", attributes=about).end()
+            case RunEnded(state=state):
+                self._tracer.start_span(
+                    "run ended", attributes={"askfirst.run": run_id, "askfirst.state": state}
+                ).end()
+            case _:
+                pass
+
+
+@contextmanager
+def tracing(endpoint: str | None) -> Iterator[Traces | None]:
+    """Send traces to `endpoint` inside this block; nothing at all without one.
+
+    Raises:
+        ConfigError: traces are wanted but the packages for them are not installed.
+    """
+    if endpoint is None:
+        yield None
+        return
+    provider = _provider(endpoint)
+    try:
+        yield Traces(provider.get_tracer("askfirst"))
+    finally:
+        provider.shutdown()
+
+
+def _provider(endpoint: str) -> Any:
+    # Imported here: an optional extra, and slow to load for those who do not want it.
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError("Traces need the extra: pip install 'askfirst[otel]'.") from error
+    provider = TracerProvider(resource=Resource.create({"service.name": "askfirst"}))
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
