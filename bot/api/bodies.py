@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, StringConstraints
 
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Answer, Approve, Cancel, Choose, Edit, Reject, Remember, Respond
@@ -13,6 +13,15 @@ Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
 #: No NUL: PostgreSQL cannot keep it, and nobody types it.
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=100_000, pattern=r"^[^\x00]*$")]
 Reason: TypeAlias = Annotated[str, StringConstraints(max_length=3000, pattern=r"^[^\x00]*$")]
+
+
+def _whole(value: object) -> object:
+    """JSON knows one kind of number: 5.0 is the integer 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+#: Behind the bounds, or the generated schema would lose them.
+WHOLE = BeforeValidator(_whole)
 
 
 class Strict(BaseModel):
@@ -25,8 +34,8 @@ class RememberBody(Strict):
     """Let the same call pass later without asking."""
 
     place: Literal["thread", "channel"]
-    minutes: int = Field(ge=1, le=60 * 24 * 31)
-    uses: int = Field(ge=1, le=1000)
+    minutes: Annotated[int, Field(ge=1, le=60 * 24 * 31), WHOLE]
+    uses: Annotated[int, Field(ge=1, le=1000), WHOLE]
 
     def remember(self) -> Remember:
         return Remember(place=self.place, lasts=timedelta(minutes=self.minutes), uses=self.uses)
@@ -110,25 +119,24 @@ class ChatBody(Strict):
     wait: bool = False
 
 
-class ResumeBody(Strict):
-    """Either `session_id` with a plain `answer`, or `interrupt_id` with a structured `decision`."""
+class AnswerBody(Strict):
+    """A plain answer to the one question a session waits for."""
 
-    session_id: Name | None = None
-    answer: Text | None = None
-    interrupt_id: Name | None = None
-    decision: DecisionBody | None = None
+    session_id: Name
+    answer: Text
     wait: bool = False
 
-    @model_validator(mode="after")
-    def _one_way(self) -> "ResumeBody":
-        plain = self.session_id is not None and self.answer is not None
-        exact = self.interrupt_id is not None and self.decision is not None
-        given = sum(
-            value is not None for value in (self.session_id, self.answer, self.interrupt_id, self.decision)
-        )
-        if given != 2 or plain == exact:
-            raise ValueError("give session_id and answer, or interrupt_id and decision")
-        return self
+
+class ExactBody(Strict):
+    """A structured decision on a named interrupt."""
+
+    interrupt_id: Name
+    decision: DecisionBody
+    wait: bool = False
+
+
+class ResumeBody(RootModel[AnswerBody | ExactBody]):
+    """Either `session_id` with a plain `answer`, or `interrupt_id` with a structured `decision`."""
 
 
 class StreamQuery(Strict):
@@ -151,15 +159,15 @@ class ChangeBody(Strict):
     """Changes to a run that waits; what is left out stays."""
 
     #: Only if the run still has this version.
-    version: int | None = Field(default=None, ge=0, le=2**53)
+    version: Annotated[int, Field(ge=0, le=2**53), WHOLE] | None = None
     #: Told to the agent as a message, before its next turn.
     note: (
         Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"^[^\x00]*$")] | None
     ) = None
     instructions: Text | None = None
-    max_turns: int | None = Field(default=None, ge=1, le=1000)
+    max_turns: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = None
     breakpoints: tuple[BreakpointBody, ...] | None = Field(default=None, max_length=50)
-    labels: dict[Name, Annotated[str, StringConstraints(max_length=1000)]] | None = Field(
+    labels: dict[str, Annotated[str, StringConstraints(max_length=1000)]] | None = Field(
         default=None, max_length=50
     )
 
@@ -171,7 +179,7 @@ class CancelRunBody(Strict):
 class ForkBody(Strict):
     """Go another way from an earlier point: keep the first `at` entries of the run's own transcript."""
 
-    at: int = Field(ge=1, le=2**53)
+    at: Annotated[int, Field(ge=1, le=2**53), WHOLE]
 
 
 class ExplainBody(Strict):

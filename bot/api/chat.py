@@ -6,7 +6,7 @@ from contextlib import aclosing
 from aiohttp import web
 
 from bot.api import sse
-from bot.api.bodies import ChatBody, ResumeBody, StreamQuery
+from bot.api.bodies import AnswerBody, ChatBody, ExactBody, StreamQuery
 from bot.api.calls import CORS, STREAM, Call
 from bot.api.events import (
     Asking,
@@ -23,7 +23,7 @@ from bot.api.events import (
 from bot.api.problems import SCOPE_MISSING, SEVERAL_OPEN, UNDER_WAY, ApiError, problem_of
 from bot.api.words import read_answer
 from bot.domain.canonical import JsonObject
-from bot.domain.decision import describe
+from bot.domain.decision import Answer, describe
 from bot.domain.errors import AlreadyResumed, BotError, CheckpointNotFound
 from bot.domain.ids import InterruptId, ThreadId
 from bot.domain.interrupt import Asked
@@ -84,17 +84,10 @@ def _may_go_on(call: Call, previous: Head) -> None:
 
 async def resume(call: Call) -> web.StreamResponse:
     """Answer an interrupt and stream what follows, from the point where the run asked."""
-    body: ResumeBody = call.body
+    body = call.body.root
     if last := call.request.headers.get("Last-Event-ID"):
         return await _continue(call, parse_cursor(last), wait=body.wait)
-    if body.interrupt_id is not None and body.decision is not None:
-        asked = await call.world.store.asked(InterruptId(body.interrupt_id))
-        if asked is None:
-            raise CheckpointNotFound(body.interrupt_id)
-        answer = body.decision.answer()
-    else:
-        asked = await _only_open(call, ThreadId(body.session_id or ""))
-        answer = read_answer(asked.interrupt, body.answer or "")
+    asked, answer = await _answered(call, body)
     interrupt = asked.interrupt
     head, entries, everything = await call.world.store.progress(interrupt.run_id, 0)
     if head.requester != call.token.person and not call.token.may("read"):
@@ -103,6 +96,18 @@ async def resume(call: Call) -> web.StreamResponse:
     cursor = resume_point(interrupt.run_id, entries, everything, [interrupt.id])
     await call.world.runner.decide(interrupt.id, answer, call.token.holder, via="http")
     return await respond(call, interrupt.thread_id, cursor, wait=body.wait)
+
+
+async def _answered(call: Call, body: AnswerBody | ExactBody) -> tuple[Asked, Answer]:
+    match body:
+        case AnswerBody():
+            asked = await _only_open(call, ThreadId(body.session_id))
+            return asked, read_answer(asked.interrupt, body.answer)
+        case ExactBody():
+            asked = await call.world.store.asked(InterruptId(body.interrupt_id))
+            if asked is None:
+                raise CheckpointNotFound(body.interrupt_id)
+            return asked, body.decision.answer()
 
 
 async def _only_open(call: Call, session: ThreadId) -> Asked:

@@ -44,7 +44,16 @@ def _schemas(routes: "Sequence[Route]") -> tuple[dict[tuple[type[BaseModel], str
         wanted += [(model, "validation") for model in (route.body, route.query) if model]
         wanted += [(route.gives, "serialization")] if route.gives else []
     references, definitions = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REFS)
+    for each in definitions["$defs"].values():
+        _demand_tags(each)
     return references, definitions["$defs"]  # pyright: ignore[reportReturnType] - str is wider than the mode's literal
+
+
+def _demand_tags(schema: JsonObject) -> None:
+    """What tells the members of a union apart must be there, also where a model has a default for it."""
+    tags = [name for name, each in schema.get("properties", {}).items() if "const" in each]
+    if tags:
+        schema["required"] = sorted({*schema.get("required", ()), *tags})
 
 
 def _operation(route: "Route", names: dict[tuple[type[BaseModel], str], JsonObject]) -> JsonObject:
@@ -63,12 +72,14 @@ def _operation(route: "Route", names: dict[tuple[type[BaseModel], str], JsonObje
     return operation
 
 
+#: A cursor, see `events.py`.
+_EVENT_ID = r"^[a-z0-9]{1,40}(\.[0-9]{1,9}){3}\.[0-9a-f]{8}\.[0-9]{1,9}\.[az]$"
 _LAST_EVENT: JsonObject = {
     "name": "Last-Event-ID",
     "in": "header",
     "required": False,
     "description": "Go on after this event of a stream that was cut.",
-    "schema": {"type": "string", "pattern": r"^[!-~]{1,300}$"},
+    "schema": {"type": "string", "pattern": _EVENT_ID},
 }
 
 
@@ -96,7 +107,7 @@ def _without_null(schema: JsonObject) -> JsonObject:
 
 
 def _responses(route: "Route", names: dict[tuple[type[BaseModel], str], JsonObject]) -> JsonObject:
-    schema = names[route.gives, "serialization"] if route.gives else {"type": "string"}
+    schema = names[route.gives, "serialization"] if route.gives else _PLAIN[route.media]
     responses: JsonObject = {"200": {"description": "Fine", "content": {route.media: {"schema": schema}}}}
     for status in route.also:
         content = {"content": {route.media: {"schema": schema}}} if status != 204 else {}
@@ -105,6 +116,21 @@ def _responses(route: "Route", names: dict[tuple[type[BaseModel], str], JsonObje
     return responses | _problem_responses((*_EVERYWHERE, *extra, *route.problems))
 
 
+_TEXT: JsonObject = {"type": "string"}
+_PLAIN: dict[str, JsonObject] = {
+    "text/plain": _TEXT,
+    "application/json": {},
+    # One event of the stream.
+    "text/event-stream": {
+        "type": "object",
+        "properties": {
+            "event": _TEXT,
+            "id": _TEXT,
+            "data": {**_TEXT, "contentMediaType": "application/json"},
+        },
+        "required": ["data"],
+    },
+}
 _ALSO = {204: "The stream had ended; there is nothing more", 503: "Something is missing"}
 
 

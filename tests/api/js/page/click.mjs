@@ -4,7 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const [page_url, executablePath] = process.argv.slice(2);
+const [page_url, executablePath, what] = process.argv.slice(2);
 const args = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
 const context = await chromium.launchPersistentContext(mkdtempSync(join(tmpdir(), "chromium-")), {
   executablePath,
@@ -19,8 +19,8 @@ page.setDefaultTimeout(20000);
 try {
   await page.goto(page_url);
   await page.click("#ask");
-  const question = await page.textContent("#question");
-  await page.click("#approve");
+  const question = what === "approve" ? await page.textContent("#question") : null;
+  await page.click(what === "approve" ? "#approve" : "#pick");
   await page.waitForSelector("li.assistant:has-text('Done.')");
   const messages = await page.$$eval("#messages li", (items) => items.map((item) => [item.className, item.textContent]));
   console.log(JSON.stringify({ question, messages, errors }));

@@ -8,6 +8,7 @@ import {
   useCopilotKit,
   useHumanInTheLoop,
   useInterrupt,
+  useRenderToolCall,
 } from "@copilotkit/react-core/v2";
 
 const asked = new URLSearchParams(location.hash.slice(1));
@@ -37,6 +38,8 @@ function Chat() {
     render: ({ status, respond }) =>
       status === "executing" ? <button id="pick" onClick={() => respond("Tuesday")}>Tuesday</button> : <i>{status}</i>,
   });
+  const renderToolCall = useRenderToolCall();
+  const answered = (id) => agent.messages.find((message) => message.toolCallId === id);
   const ask = async () => {
     setSent(true);
     agent.addMessage({ id: crypto.randomUUID(), role: "user", content: "please" });
@@ -48,7 +51,12 @@ function Chat() {
       {interrupt}
       <ol id="messages">
         {agent.messages.map((message) => (
-          <li key={message.id} className={message.role}>{message.content}</li>
+          <li key={message.id} className={message.role}>
+            {message.content}
+            {(message.toolCalls ?? []).map((toolCall) => (
+              <span key={toolCall.id}>{renderToolCall({ toolCall, toolMessage: answered(toolCall.id) })}</span>
+            ))}
+          </li>
         ))}
       </ol>
     </div>
