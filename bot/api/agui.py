@@ -46,18 +46,12 @@ _REASONS = {
 class Narrator:
     """Tells one stream as AG-UI events; remembers only which message is being written."""
 
-    def __init__(
-        self,
-        run: RunId,
-        *,
-        client_tools: frozenset[str] = frozenset(),
-        client_calls: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, run: RunId, *, answered_there: frozenset[str] = frozenset()) -> None:
         self._run = run
         self._message = ""
         self._void = 0
-        self._theirs = client_tools
-        self._answered_there = set(client_calls)
+        #: Calls the client itself has answered: it has their results already.
+        self._answered_there = answered_there
 
     def tell(self, event: StreamEvent) -> Iterator[BaseEvent]:
         match event:
@@ -69,7 +63,6 @@ class Narrator:
             case Finished(entry=entry, result=result):
                 yield from self.stop()
                 if result.call_id not in self._answered_there:
-                    # The client that answered has this message already.
                     yield _result(message_id(self._run, entry), result)
             case Decided(interrupt_id=name, outcome=outcome):
                 yield from self.stop()
@@ -98,8 +91,6 @@ class Narrator:
         yield TextMessageContentEvent(message_id=name, delta=said.text)
 
     def _propose(self, entry: int, call: ToolCall) -> Iterator[BaseEvent]:
-        if call.tool in self._theirs:
-            self._answered_there.add(call.id)
         parent = message_id(self._run, entry)
         yield ToolCallStartEvent(tool_call_id=call.id, tool_call_name=call.tool, parent_message_id=parent)
         yield ToolCallArgsEvent(tool_call_id=call.id, delta=canonical(call.args))

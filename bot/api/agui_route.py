@@ -27,6 +27,7 @@ from aiohttp import web
 from pydantic import Field
 
 from bot.api import agui, sse
+from bot.api.agui_input import tool_answers
 from bot.api.agui_plan import Plan, Planner, Rejected, Waiting, client_calls, head_of, waiting_for
 from bot.api.bodies import Answered
 from bot.api.calls import Call
@@ -95,8 +96,8 @@ async def _events(call: Call, sent: RunAgentInput, plan: Plan | Rejected) -> Asy
 
 async def _told(call: Call, sent: RunAgentInput, cursor: Cursor) -> AsyncGenerator[BaseEvent | None]:
     head = await head_of(call, cursor.run)
-    names = frozenset(tool.name for tool in head.agent.client_tools)
-    narrator = agui.Narrator(cursor.run, client_tools=names, client_calls=await client_calls(call, head))
+    answered = (await client_calls(call, head)) & tool_answers(sent.messages).keys()
+    narrator = agui.Narrator(cursor.run, answered_there=frozenset(answered))
     ended: Ended | None = None
     async with aclosing(call.api.streams.follow(cursor)) as stream:
         async for event, _ in stream:
