@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -77,7 +77,7 @@ class Traces:
 
 
 @contextmanager
-def tracing(endpoint: str | None) -> Iterator[Traces | None]:
+def tracing(endpoint: str | None) -> Generator[Traces | None]:
     """Send traces to `endpoint` inside this block; nothing at all without one.
 
     Raises:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ag_ui.core import Message, ResumeEntry, RunAgentInput, Tool, ToolMessage, UserMessage
 
@@ -18,6 +18,11 @@ DISMISSED = "The person dismissed the question without deciding."
 NO_YES = "The answer did not say `approved: true`."
 
 
+def fields_of(value: object) -> JsonObject:
+    """The fields of an object; none of anything else."""
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
 def answer_of(interrupt: Interrupt, entry: ResumeEntry) -> Answer:
     """Return what a resume entry decides.
 
@@ -29,7 +34,7 @@ def answer_of(interrupt: Interrupt, entry: ResumeEntry) -> Answer:
     payload = entry.payload
     if "approve" in interrupt.verbs:
         return _approval(interrupt, payload)
-    option: Any = payload.get("optionId") if isinstance(payload, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    option = fields_of(payload).get("optionId")
     if "choose" in interrupt.verbs and isinstance(option, str):
         return Choose(option=option)
     if "respond" in interrupt.verbs:
@@ -38,7 +43,7 @@ def answer_of(interrupt: Interrupt, entry: ResumeEntry) -> Answer:
 
 
 def _approval(interrupt: Interrupt, payload: Any) -> Answer:
-    fields: JsonObject = payload if isinstance(payload, dict) else {}
+    fields = fields_of(payload)
     reason = fields.get("reason", "")
     if not isinstance(reason, str) or len(reason) > 3000:
         raise InvalidAnswer("reason must be a text of at most 3000 characters.")
@@ -64,21 +69,19 @@ def _edit(interrupt: Interrupt, args: Any, text: Any, reason: str) -> Answer:
     if text is None and interrupt.planned is not None and args == interrupt.planned.args:
         # A form that was sent back unchanged is a plain yes.
         return Approve(reason=reason)
-    edited: JsonObject | None = args
-    return Edit(args=edited, text=text, reason=reason)
+    return Edit(args=cast("JsonObject | None", args), text=text, reason=reason)
 
 
 def legacy_resume(sent: RunAgentInput, waiting: Sequence[Interrupt]) -> list[ResumeEntry] | None:
     """The answer of a client from before 1.0, which knows no ids: it means the one question that is open."""
-    props: Any = sent.forwarded_props
-    command: Any = props.get("command") if isinstance(props, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if not isinstance(command, dict) or "resume" not in command:
+    command = fields_of(fields_of(sent.forwarded_props).get("command"))
+    if "resume" not in command:
         return None
-    value: Any = command["resume"]  # pyright: ignore[reportUnknownVariableType]
+    value = command["resume"]
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = json.loads(value)
-    named = _legacy_name(command.get("interruptEvent"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    named = _legacy_name(command.get("interruptEvent"))
     meant = [each.id for each in waiting if named in {None, each.id}]
     return [ResumeEntry(interrupt_id=name, status="resolved", payload=value) for name in meant[:1]]
 
@@ -89,7 +92,7 @@ def _legacy_name(event: Any) -> str | None:
             event = json.loads(event)
         except ValueError:
             return None
-    return event.get("id") if isinstance(event, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return fields_of(event).get("id")
 
 
 def request_of(sent: RunAgentInput) -> str:
@@ -114,8 +117,7 @@ def tool_answers(given: Sequence[Message]) -> dict[str, str]:
 
 def client_tool(tool: Tool) -> ToolDefinition:
     """A tool of the client; nothing it says about itself is believed."""
-    given: Any = tool.parameters
-    parameters: JsonObject = given if isinstance(given, dict) else {"type": "object", "properties": {}}
+    parameters = fields_of(tool.parameters) or {"type": "object", "properties": {}}
     return ToolDefinition(
         name=tool.name, description=tool.description, parameters=parameters, trusted=False, client=True
     )

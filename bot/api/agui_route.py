@@ -27,7 +27,7 @@ from aiohttp import web
 from pydantic import Field
 
 from bot.api import agui, sse
-from bot.api.agui_input import tool_answers
+from bot.api.agui_input import fields_of, tool_answers
 from bot.api.agui_plan import Plan, Planner, Rejected, Waiting, client_calls, head_of, waiting_for
 from bot.api.bodies import Answered
 from bot.api.calls import Call
@@ -163,14 +163,13 @@ def _pending(waiting: Waiting) -> list[str]:
 
 def _state(given: Any, head: Head, waiting: Waiting) -> JsonObject:
     """The client's own state, untouched, and beside it where the run stands."""
-    theirs: JsonObject = given if isinstance(given, dict) else {}
     ours = {
         "runId": head.run_id,
         "state": head.state,
         "next": next_steps(head, waiting.questions),
         "openInterrupts": len(waiting.questions),
     }
-    return {**theirs, "askfirst": ours}
+    return {**fields_of(given), "askfirst": ours}
 
 
 async def _parts(call: Call, head: Head) -> list[agui.Part]:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from json import JSONDecodeError
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 from pydantic import BaseModel, ValidationError
 
 from bot.api import problems
@@ -59,9 +60,9 @@ def _described(api: Api) -> _Plain:
     return describe
 
 
-def _outermost(api: Api) -> Callable[[web.Request, _Plain], Awaitable[web.StreamResponse]]:
+def _outermost(api: Api) -> Middleware:
     @web.middleware
-    async def handle(request: web.Request, handler: _Plain) -> web.StreamResponse:
+    async def handle(request: web.Request, handler: Handler) -> web.StreamResponse:
         allowed = request.headers.get("Origin", "") in api.world.access.origins
         headers = _cors(request) if allowed else {}
         if allowed:

@@ -117,14 +117,15 @@ async def _only_open(call: Call, session: ThreadId) -> Asked:
         raise CheckpointNotFound(session)
     call.may_see(head)
     waiting = await call.world.store.open_interrupts(head.run_id)
-    if not waiting:
-        raise AlreadyResumed(head.run_id, head.state)
-    if len(waiting) > 1:
-        names = [each.interrupt.id for each in waiting]
-        raise ApiError(
-            SEVERAL_OPEN, f"Answer each by its interrupt_id: {', '.join(names)}.", interrupts=names
-        )
-    return waiting[0]
+    match waiting:
+        case ():
+            raise AlreadyResumed(head.run_id, head.state)
+        case (only,):
+            return only
+        case _:
+            names = [each.interrupt.id for each in waiting]
+            detail = f"Answer each by its interrupt_id: {', '.join(names)}."
+            raise ApiError(SEVERAL_OPEN, detail, interrupts=names)
 
 
 async def events(call: Call) -> web.StreamResponse:

@@ -1,7 +1,7 @@
 """How much one token may ask for: a bucket that fills with time, and a count of open streams."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Meter:
         bucket.left -= 1
 
     @contextmanager
-    def stream(self, name: str) -> Iterator[None]:
+    def stream(self, name: str) -> Generator[None]:
         """Count one open stream while it is open."""
         if self._streams[name] >= self._limits.streams:
             raise ApiError(TOO_MANY, f"This token already has {self._limits.streams} open streams.")

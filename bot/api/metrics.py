@@ -25,21 +25,34 @@ class Metrics:
     """One registry of its own, so that several engines can live in one process."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        make = {"registry": self._registry, "namespace": "askfirst"}
-        self._ended = Counter("runs_ended", "Runs that came to an end here", ["state"], **make)
-        self._opened = Counter("interrupts_opened", "Questions asked", ["kind", "rule"], **make)
+        mine = self._registry = CollectorRegistry()
+        self._ended = Counter(
+            "askfirst_runs_ended", "Runs that came to an end here", ["state"], registry=mine
+        )
+        self._opened = Counter(
+            "askfirst_interrupts_opened", "Questions asked", ["kind", "rule"], registry=mine
+        )
         self._settled = Counter(
-            "interrupts_settled", "Questions that ended", ["kind", "rule", "outcome"], **make
+            "askfirst_interrupts_settled", "Questions that ended", ["kind", "rule", "outcome"], registry=mine
         )
         self._waited = Histogram(
-            "decision_seconds", "From question to decision", ["kind"], buckets=_DECISION_SECONDS, **make
+            "askfirst_decision_seconds",
+            "From question to decision",
+            ["kind"],
+            buckets=_DECISION_SECONDS,
+            registry=mine,
         )
         self._took = Histogram(
-            "tool_seconds", "How long tools ran", ["tool", "status"], buckets=_TOOL_SECONDS, **make
+            "askfirst_tool_seconds",
+            "How long tools ran",
+            ["tool", "status"],
+            buckets=_TOOL_SECONDS,
+            registry=mine,
         )
-        self._tokens = Counter("model_tokens", "Tokens used", ["model", "kind"], **make)
-        self._requests = Counter("http_requests", "Requests answered", ["route", "method", "status"], **make)
+        self._tokens = Counter("askfirst_model_tokens", "Tokens used", ["model", "kind"], registry=mine)
+        self._requests = Counter(
+            "askfirst_http_requests", "Requests answered", ["route", "method", "status"], registry=mine
+        )
 
     # What happens -----------------------------------------------------------------------------------------
 

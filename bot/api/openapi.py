@@ -92,7 +92,7 @@ def _path_parameters(path: str) -> list[JsonObject]:
 
 
 def _query_parameters(model: type[BaseModel] | None) -> list[JsonObject]:
-    properties = model.model_json_schema()["properties"] if model else {}
+    properties: JsonObject = model.model_json_schema()["properties"] if model else JsonObject()
     return [
         {"name": name, "in": "query", "required": False, "schema": _without_null(schema)}
         for name, schema in properties.items()

@@ -59,7 +59,8 @@ async def _whole(call: Call, head: Head) -> RunOut:
     facts = snapshot(head, await store.transcript(head.run_id), asked)
     facts["values"]["labels"] = head.labels
     facts["values"]["max_turns"] = head.agent.max_turns
-    return RunOut(**{**facts, "interrupts": [interrupt_out(each) for each in asked]})
+    facts["interrupts"] = [interrupt_out(each) for each in asked]
+    return RunOut.model_validate(facts)
 
 
 async def changed(call: Call) -> RunOut:

@@ -6,7 +6,7 @@ back but itself, nothing is queued for it, and a missed wake-up costs a second, 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -92,7 +92,7 @@ class HttpFront:
         return self._writing.get(run_id)
 
     @contextmanager
-    def listen(self, run_id: RunId) -> Iterator[Subscription]:
+    def listen(self, run_id: RunId) -> Generator[Subscription]:
         mine = Subscription()
         self._listeners.setdefault(run_id, set()).add(mine)
         try:

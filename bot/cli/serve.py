@@ -8,12 +8,13 @@ from pathlib import Path
 
 from bot.api.metrics import Metrics
 from bot.api.stream import HttpFront
+from bot.cli.policy import Subparsers
 from bot.settings import load_settings
 from bot.telemetry import set_up_logs, tracing
 from bot.wiring import Fronts, open_api, open_engine
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "serve",
         help="answer over HTTP: chat, runs, approvals, AG-UI",

@@ -4,13 +4,14 @@ import argparse
 from pathlib import Path
 
 from bot.api.auth import new_token
+from bot.cli.policy import Subparsers
 from bot.domain.errors import ConfigError
 from bot.domain.token import SCOPES
 from bot.settings import load_settings
 from bot.wiring import open_store, utc_now
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Subparsers) -> None:
     parser = commands.add_parser("tokens", help="create, list and revoke tokens of the HTTP API")
     parser.add_argument("--database", type=Path, help="where runs are kept (default: .askfirst/askfirst.db)")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)

@@ -253,7 +253,7 @@ async def test_the_conversation_goes_on_and_the_client_keeps_its_message_ids(tmp
 async def test_a_client_tool_cannot_take_the_name_of_ours_and_may_be_denied_by_the_policy(
     tmp_path: Path,
 ) -> None:
-    tool = {"name": "mark", "description": "mine", "parameters": {}}
+    tool: dict[str, Any] = {"name": "mark", "description": "mine", "parameters": {}}
     policy = TablePolicy(verdicts={"paint": "deny"})
     async with bench(tmp_path / "a.db", [call("paint", {}), say("No.")], policy=policy) as api:
         assert outcome(await send(api, "please", tools=[tool])) == "TOOL_NAME_TAKEN"
@@ -284,7 +284,7 @@ async def test_a_client_tool_is_answered_after_a_restart(tmp_path: Path) -> None
 
 
 async def test_legacy_clients_are_heard_only_where_that_was_wanted(tmp_path: Path) -> None:
-    command = {"command": {"resume": '{"approved": true}', "interruptEvent": {}}}
+    command: dict[str, Any] = {"command": {"resume": '{"approved": true}', "interruptEvent": {}}}
     async with bench(tmp_path / "a.db", asks(tmp_path)) as api:
         asked = await send(api, "please")
         assert "on_interrupt" not in str([each.data for each in asked.events])

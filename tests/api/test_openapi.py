@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi import checks
 
 from bot.api.openapi import document
 from bot.api.routes import ROUTES
@@ -75,8 +75,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 
 def _operations() -> list[Any]:
-    schema = schemathesis.openapi.from_dict(document(ROUTES))
+    schema: Any = schemathesis.openapi.from_dict(document(ROUTES))
     return [found.ok() for found in schema.get_all_operations()]
+
+
+_fits_its_schema: Any = vars(checks)["positive_data_acceptance"]
 
 
 EXAMPLES = settings(
@@ -85,7 +88,7 @@ EXAMPLES = settings(
     derandomize=True,
     database=None,
     phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
 
@@ -117,6 +120,6 @@ def test_schemathesis_finds_nothing_about_things_that_exist(operation: Any, serv
         case.path_parameters = {name: served.known[name] for name in case.path_parameters}
         response = case.call(base_url=served.url, headers=headers, timeout=20)
         # An answer may fit its schema and still not the question that is open.
-        case.validate_response(response, headers=headers, excluded_checks=[positive_data_acceptance])
+        case.validate_response(response, headers=headers, excluded_checks=[_fits_its_schema])
 
     check()

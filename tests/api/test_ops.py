@@ -1,12 +1,17 @@
 """What operators look at: health, readiness, metrics, logs, traces."""
 
+import asyncio
 import json
 import logging
 from pathlib import Path
 
-import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from bot.domain.errors import ConfigError
+from bot.domain.ids import CallId, RunId, ThreadId
+from bot.domain.run import Thread
+from bot.domain.tool import Planned, ToolResult
+from bot.engine.ports import CallFinished, CallStarted
 from bot.llm.scripted import call, say
 from bot.telemetry import JsonLines, tracing
 from tests.api.server import bench
@@ -69,11 +74,31 @@ def test_a_log_line_names_the_run_and_masks_secrets() -> None:
     assert "never" not in json.dumps(line)
 
 
-def test_no_endpoint_means_no_traces_and_a_missing_package_is_said() -> None:
+async def test_traces_go_to_the_endpoint_that_was_set_and_nowhere_otherwise() -> None:
     with tracing(None) as traces:
         assert traces is None
-    try:
-        import opentelemetry.sdk  # noqa: F401, PLC0415
-    except ImportError:
-        with pytest.raises(ConfigError), tracing("http://127.0.0.1:1"):
-            pass
+    received: list[bytes] = []
+
+    async def collect(request: web.Request) -> web.Response:
+        received.append(await request.read())
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/v1/traces", collect)
+    async with TestServer(app) as collector:
+        await asyncio.to_thread(_one_call, str(collector.make_url("")))
+    assert b"tool look" in received[0]
+    assert b"run-7" in received[0]
+
+
+def _one_call(endpoint: str) -> None:
+    planned = Planned(tool="look", args={})
+    result = ToolResult(call_id=CallId("c1"), status="ok", text="secret answer", took_ms=1)
+    thread = Thread(id=ThreadId("t"), front="http")
+    with tracing(endpoint) as traces:
+        assert traces is not None
+        for event in (
+            CallStarted(call_id=CallId("c1"), planned=planned),
+            CallFinished(planned=planned, result=result),
+        ):
+            asyncio.run(traces.show(thread, RunId("run-7"), event))
