@@ -15,7 +15,7 @@ from bot.engine.ports import CallFinished, CallStarted, InterruptsOpened, LiveEv
 from bot.tools.redact import Redactor
 
 #: What log records carry besides their message; anything else in `extra` is left out.
-_FIELDS = ("run", "interrupt", "tool", "path", "session", "check", "token")
+_FIELDS = ("run", "interrupt", "tool", "path", "session", "check", "token", "method", "status")
 
 
 class JsonLines(logging.Formatter):

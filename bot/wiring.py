@@ -100,7 +100,7 @@ class Fronts:
 
 
 class TokenPeople:
-    """People as their tokens know them: members, in the groups the tokens name."""
+    """People where no front knows better: whoever got this far is a member, in the groups their tokens name."""
 
     def __init__(self, store: SqlStore) -> None:
         self._store = store
@@ -108,13 +108,6 @@ class TokenPeople:
     async def person(self, user: UserId) -> Person:
         tokens = await self._store.tokens_of(user)
         return Person(id=user, groups=frozenset(group for token in tokens for group in token.groups))
-
-
-class Alone:
-    """People of a terminal: whoever sits there is who they are to the operating system."""
-
-    async def person(self, user: UserId) -> Person:
-        return Person(id=user)
 
 
 class LivePolicies:
@@ -252,7 +245,7 @@ async def open_engine(
             policies=ClientPolicies(policies),
             store=store,
             clock=utc_now,
-            people=people or Alone(),
+            people=people or TokenPeople(store),
         )
         world = World(
             store=store,

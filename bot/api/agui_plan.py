@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from ag_ui.core import ResumeEntry, RunAgentInput
 
@@ -10,6 +10,7 @@ from bot.api import agui_input
 from bot.api.auth import require
 from bot.api.calls import Call
 from bot.api.events import Cursor, resume_point
+from bot.domain.canonical import canonical
 from bot.domain.decision import Answer, Reject, Respond
 from bot.domain.errors import BotError, CheckpointNotFound, InvalidAnswer, NotAllowed, Stale
 from bot.domain.ids import InterruptId, RunId, ThreadId
@@ -20,6 +21,10 @@ from bot.domain.transcript import ModelTurn, UserText
 from bot.engine.runner import Request
 
 logger = logging.getLogger(__name__)
+
+
+#: They are kept with the run and written with its every step.
+MOST_TOOLS = 64_000
 
 
 class Rejected(Exception):
@@ -45,6 +50,13 @@ class Waiting:
 
     questions: tuple[Asked, ...] = ()
     calls: tuple[Asked, ...] = ()
+
+
+def thread_of(call: Call, name: str) -> ThreadId:
+    """Clients name their threads themselves, so each person has names of their own: nobody can take or guess
+    the name of somebody else's thread, or of one in Slack.
+    """
+    return ThreadId(f"agui:{call.token.person}:{name}")
 
 
 async def waiting_for(call: Call, head: Head) -> Waiting:
@@ -76,19 +88,21 @@ class Planner:
     sent: RunAgentInput
     warnings: list[str] = field(default_factory=list[str])
 
+    @property
+    def _thread(self) -> ThreadId:
+        return thread_of(self.call, self.sent.thread_id)
+
     async def plan(self) -> Plan:
         """Do what the input asks for.
 
         Raises:
             Rejected: it cannot be done; nothing was consumed.
         """
-        head = await self.call.world.store.last_of_thread(ThreadId(self.sent.thread_id))
+        head = await self.call.world.store.last_of_thread(self._thread)
         cursor = await (self._go_on(head) if head else self._ask(None))
         return Plan(cursor=cursor, warnings=tuple(self.warnings))
 
     async def _go_on(self, head: Head) -> Cursor:
-        self.call.may_see(head)
-        self.call.own_or_admin(head)
         waiting = await waiting_for(self.call, head)
         resume = self._resume(waiting)
         if waiting.questions or waiting.calls:
@@ -120,7 +134,7 @@ class Planner:
         agent = replace(world.policy.agent(channel), client_tools=self._client_tools(channel))
         run_id = await world.runner.ask(
             Request(
-                thread=Thread(id=ThreadId(self.sent.thread_id), front="http", channel=channel),
+                thread=Thread(id=self._thread, front="http", channel=channel),
                 requester=token.person,
                 text=agui_input.with_context(text, self.sent),
                 agent=agent,
@@ -136,6 +150,8 @@ class Planner:
         policy = self.call.world.policy
         ours = {tool.name for tool in policy.tools(policy.agent(channel))}
         tools = [agui_input.client_tool(tool) for tool in self.sent.tools or ()]
+        if len(canonical([asdict(tool) for tool in tools])) > MOST_TOOLS:
+            raise Rejected("TOOLS_TOO_LARGE", f"Tools may have {MOST_TOOLS} characters of JSON together.")
         taken = sorted({tool.name for tool in tools} & ours)
         if taken:
             raise Rejected(

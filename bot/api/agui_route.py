@@ -28,14 +28,14 @@ from pydantic import Field
 
 from bot.api import agui, sse
 from bot.api.agui_input import fields_of, tool_answers
-from bot.api.agui_plan import Plan, Planner, Rejected, Waiting, client_calls, head_of, waiting_for
+from bot.api.agui_plan import Plan, Planner, Rejected, Waiting, client_calls, head_of, thread_of, waiting_for
 from bot.api.bodies import Answered
 from bot.api.calls import Call
-from bot.api.chat import open_stream
+from bot.api.chat import open_stream, send
 from bot.api.events import Cursor, Ended
 from bot.domain.canonical import JsonObject
 from bot.domain.errors import BotError, CheckpointNotFound
-from bot.domain.ids import RunId, ThreadId
+from bot.domain.ids import RunId
 from bot.domain.run import Head
 from bot.engine.snapshot import next_steps
 
@@ -59,12 +59,12 @@ async def run(call: Call) -> web.StreamResponse:
             plan = await Planner(call, sent).plan()
         except Rejected as rejected:
             plan = rejected
-        response = await open_stream(call.request, {"X-Session-Id": _header(sent.thread_id)})
+        response = await open_stream(call.request, {"X-Session-Id": _header(thread_of(call, sent.thread_id))})
         encoder = EventEncoder()
         async with aclosing(_events(call, sent, plan)) as told:
             async for event in told:
                 text = encoder.encode(event) if event is not None else sse.KEEP_ALIVE
-                await response.write(text.encode("utf-8", "replace"))
+                await send(response, text)
         await response.write_eof()
         return response
 
@@ -131,14 +131,19 @@ async def _closing(
     yield RunFinishedEvent(
         thread_id=sent.thread_id,
         run_id=sent.run_id,
-        outcome=_outcome(interrupts, waiting, ended),
+        outcome=_outcome(sent, interrupts, waiting, ended),
         usage=agui.usage_of(entries),
     )
 
 
-def _outcome(interrupts: list[WireInterrupt], waiting: Waiting, ended: Ended | None) -> RunFinishedOutcome:
+def _outcome(
+    sent: RunAgentInput, interrupts: list[WireInterrupt], waiting: Waiting, ended: Ended | None
+) -> RunFinishedOutcome:
     if interrupts:
         return RunFinishedInterruptOutcome(interrupts=interrupts)
+    if sent.protocol_version is None:
+        # A client from before 1.0 (CopilotKit 1.74 has one) refuses what was added since.
+        return RunFinishedSuccessOutcome()
     if ended is not None and ended.state == "cancelled":
         return RunFinishedCancelledOutcome()
     pending = _pending(waiting)
@@ -185,14 +190,13 @@ async def _parts(call: Call, head: Head) -> list[agui.Part]:
 
 
 async def interrupts(call: Call) -> OpenInterrupts:
-    thread = ThreadId(call.named("thread_id"))
-    head = await call.world.store.last_of_thread(thread)
+    name = call.named("thread_id")
+    head = await call.world.store.last_of_thread(thread_of(call, name))
     if head is None:
-        raise CheckpointNotFound(thread)
-    call.may_see(head)
+        raise CheckpointNotFound(name)
     waiting = await waiting_for(call, head)
     found = [each.model_dump(by_alias=True, mode="json") for each in _interrupts(call, head, waiting)]
-    return OpenInterrupts(threadId=thread, interrupts=found, pendingToolCallIds=_pending(waiting))
+    return OpenInterrupts(threadId=name, interrupts=found, pendingToolCallIds=_pending(waiting))
 
 
 async def capabilities(call: Call) -> AgentCapabilities:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.api import problems
 from bot.api.auth import authenticate, require
-from bot.api.calls import CORS, STREAM, Api, Call
+from bot.api.calls import CORS, STREAM, TOKEN, Api, Call
 from bot.api.limits import Meter
 from bot.api.metrics import Metrics
 from bot.api.openapi import document
@@ -77,10 +77,20 @@ def _outermost(api: Api) -> Middleware:
         if not answer.prepared:
             answer.headers.update(headers)
         resource = request.match_info.route.resource
-        api.metrics.answered(resource.canonical if resource else "", request.method, answer.status)
+        route = resource.canonical if resource else ""
+        api.metrics.answered(route, request.method, answer.status)
+        _log(request, route, answer)
         return answer
 
     return handle
+
+
+def _log(request: web.Request, route: str, answer: web.StreamResponse) -> None:
+    # The route, not the path or the query: what people put there is theirs.
+    about = {"method": request.method, "path": route, "status": answer.status, "token": request.get(TOKEN)}
+    named = {"run": answer.headers.get("X-Run-Id") or request.match_info.get("run_id")}
+    named["interrupt"] = request.match_info.get("interrupt_id")
+    logger.info("request", extra={**about, **named})
 
 
 def _cors(request: web.Request) -> dict[str, str]:
@@ -136,6 +146,7 @@ def _guarded(api: Api, route: Route) -> _Plain:
 
     async def handle(request: web.Request) -> web.StreamResponse:
         token = await authenticate(api.world.store, request.headers.get("Authorization"))
+        request[TOKEN] = token.name
         require(token, route.scope)
         api.meter.take(token.name)
         async with asyncio.timeout(None if route.streams else api.world.limits.seconds):

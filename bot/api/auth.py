@@ -49,7 +49,7 @@ async def authenticate(store: Store, header: str | None) -> Token:
     here is in constant time all the same.
     """
     scheme, _, secret = (header or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
+    if scheme.lower() != "bearer" or not secret.strip().startswith(PREFIX):
         raise ApiError(
             UNAUTHENTICATED, "Send `Authorization: Bearer <token>`; `askfirst tokens create` makes one."
         )

@@ -18,6 +18,8 @@ from bot.domain.token import Token
 #: The stream a request has begun to answer with, and the headers it must carry for its page.
 STREAM = web.RequestKey("stream", web.StreamResponse)
 CORS = web.RequestKey("cors", dict[str, str])
+#: The name of the token it came with.
+TOKEN = web.RequestKey("token", str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from bot.domain.run import FINAL, Base, Head, Thread
 from bot.engine.runner import Request
 from bot.engine.snapshot import interrupt_facts
 
+STALLED_SECONDS = 60.0
 _REASONS = {
     "approval": "need_approval",
     "clarification": "need_clarification",
@@ -167,7 +168,7 @@ async def respond(call: Call, session: ThreadId, cursor: Cursor, *, wait: bool) 
         except BotError as error:
             code = problem_of(error).slug
             body = {"type": "error", "code": code, "message": str(error), "session_id": session}
-            await response.write(sse.json_event(body).encode())
+            await send(response, sse.json_event(body))
         await response.write_eof()
         return response
 
@@ -178,10 +179,10 @@ async def _tell(
     async with aclosing(call.api.streams.follow(cursor, through_interrupts=wait)) as told:
         async for event, after in told:
             if event is None:
-                await response.write(sse.KEEP_ALIVE.encode())
+                await send(response, sse.KEEP_ALIVE)
             else:
                 body = told_as(event) | {"session_id": session, "run_id": after.run}
-                await response.write(sse.json_event(body, id=str(after)).encode())
+                await send(response, sse.json_event(body, id=str(after)))
 
 
 async def open_stream(request: web.Request, headers: dict[str, str]) -> web.StreamResponse:
@@ -194,6 +195,12 @@ async def open_stream(request: web.Request, headers: dict[str, str]) -> web.Stre
     # Whatever fails from here on cannot become another response.
     request[STREAM] = response
     return response
+
+
+async def send(response: web.StreamResponse, text: str) -> None:
+    """Write to a client; one that reads nothing for so long has gone."""
+    async with asyncio.timeout(STALLED_SECONDS):
+        await response.write(text.encode("utf-8", "replace"))
 
 
 def told_as(event: StreamEvent) -> JsonObject:  # noqa: PLR0911 - a table

@@ -25,7 +25,7 @@ async def send(
     api: Bench, *texts: str, person: str = "ann", thread: str = "t1", run: str = "r1", **more: Any
 ) -> Reply:
     messages = [{"id": f"m{number}", "role": "user", "content": text} for number, text in enumerate(texts)]
-    body = {"threadId": thread, "runId": run, "messages": messages, **more}
+    body = {"threadId": thread, "runId": run, "messages": messages, "protocolVersion": "1.0", **more}
     return await api.call("POST", "/agui", body, person=person)
 
 
@@ -211,13 +211,12 @@ async def test_input_is_the_payload_itself(tmp_path: Path) -> None:
         assert outcome(good) == {"type": "success"}
 
 
-async def test_a_thread_belongs_to_whoever_began_it(tmp_path: Path) -> None:
+async def test_the_same_thread_name_is_another_thread_for_another_person(tmp_path: Path) -> None:
     async with bench(tmp_path / "a.db", [say("Hello."), say("Again.")]) as api:
         await send(api, "mine")
-        stranger = await api.call(
-            "POST", "/agui", {"threadId": "t1", "runId": "r9", "messages": []}, person="eve", scopes="ask"
-        )
-        assert stranger.status == 404
+        stranger = await send(api, "theirs", person="eve")
+        assert [each["content"] for each in stranger.events[-2].data["messages"]] == ["theirs", "Again."]
+        assert outcome(await send(api, person="bob", run="r9")) == "EMPTY_INPUT"
 
 
 async def test_deciding_wants_the_scope(tmp_path: Path) -> None:
@@ -226,6 +225,7 @@ async def test_deciding_wants_the_scope(tmp_path: Path) -> None:
         body = {
             "threadId": "t1",
             "runId": "r2",
+            "protocolVersion": "1.0",
             "messages": [],
             "resume": [resolved(name, {"approved": True})],
         }
@@ -273,6 +273,7 @@ async def test_a_client_tool_is_answered_after_a_restart(tmp_path: Path) -> None
         body = {
             "threadId": "t1",
             "runId": "r2",
+            "protocolVersion": "1.0",
             "messages": [
                 {"id": "m0", "role": "user", "content": "please"},
                 {"id": "t", "role": "tool", "toolCallId": "c1", "content": "Tuesday"},
@@ -315,5 +316,7 @@ async def test_a_cancelled_run_ends_as_cancelled_and_a_failed_one_as_an_error(tm
         await api.runner.cancel(run, ANN.id, "enough")
         late = await send(api, run="r2", resume=[resolved(names(asked)[0], {"approved": True})])
         assert outcome(late) == {"type": "cancelled"}
+        older = {"threadId": "t1", "runId": "r4", "messages": []}
+        assert outcome(await api.call("POST", "/agui", older, person="ann")) == {"type": "success"}
         failed = await send(api, "again", run="r3", thread="t2")
         assert outcome(failed) == "RUN_FAILED"
