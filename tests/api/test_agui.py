@@ -1,5 +1,6 @@
 """AG-UI's rules, on the wire."""
 
+import asyncio
 import contextlib
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from bot.domain.decision import Approve
 from bot.domain.errors import InvalidAnswer
 from bot.domain.ids import RunId
 from bot.domain.interrupt import Interrupt
+from bot.domain.run import Breakpoint
 from bot.llm.scripted import ScriptedModel, call, calls, say, tool_call
 from tests.api.server import Bench, Reply, bench
 from tests.engine.lab import ANN, NOON
-from tests.engine.tools import marks
+from tests.engine.tools import GATES, marks
 from tests.fakes.policies import ANN_OR_BOB, TablePolicy
 
 
@@ -320,3 +322,77 @@ async def test_a_cancelled_run_ends_as_cancelled_and_a_failed_one_as_an_error(tm
         assert outcome(await api.call("POST", "/agui", older, person="ann")) == {"type": "success"}
         failed = await send(api, "again", run="r3", thread="t2")
         assert outcome(failed) == "RUN_FAILED"
+
+
+async def test_a_review_is_a_confirmation_whose_text_may_be_edited(tmp_path: Path) -> None:
+    policy = TablePolicy(breakpoints=(Breakpoint(when="after", step="model", tools=()),))
+    async with bench(tmp_path / "a.db", [say("A draft.")], policy=policy) as api:
+        asked = await send(api, "please")
+        (interrupt,) = outcome(asked)["interrupts"]
+        assert interrupt["reason"] == "confirmation"
+        assert "editedText" in interrupt["responseSchema"]["properties"]
+        done = await send(
+            api, run="r2", resume=[resolved(interrupt["id"], {"approved": True, "editedText": "Final."})]
+        )
+        assert done.events[-2].data["messages"][-1]["content"] == "Final."
+
+
+async def test_an_option_is_chosen_by_its_id(tmp_path: Path) -> None:
+    script = [call("mark", {"path": str(tmp_path / "m"), "count": 3}), say("Done.")]
+    async with bench(tmp_path / "a.db", script) as api:
+        asked = await send(api, "please")
+        (interrupt,) = outcome(asked)["interrupts"]
+        (option,) = interrupt["responseSchema"]["properties"]["optionId"]["enum"]
+        payload = {"approved": True, "optionId": option}
+        both = {**payload, "editedArgs": {"path": "/x"}}
+        refused = await send(api, run="r2", resume=[resolved(interrupt["id"], both)])
+        assert outcome(refused) == "INTERRUPT_PAYLOAD_INVALID"
+        await send(api, run="r3", resume=[resolved(interrupt["id"], payload)])
+        assert marks(tmp_path / "m") == ["x"]
+
+
+async def test_arguments_sent_back_unchanged_are_a_plain_yes(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", asks(tmp_path)) as api:
+        (interrupt,) = outcome(await send(api, "please"))["interrupts"]
+        args = interrupt["metadata"]["askfirst"]["planned"]["args"]
+        payload = {"approved": True, "editedArgs": args}
+        assert outcome(await send(api, run="r2", resume=[resolved(interrupt["id"], payload)])) == {
+            "type": "success"
+        }
+        assert marks(tmp_path / "m") == ["x"]
+
+
+async def test_something_else_instead_of_a_tool_answer_is_told_to_the_model(tmp_path: Path) -> None:
+    tool = {"name": "pick", "description": "Pick", "parameters": {"type": "object"}}
+    model = ScriptedModel([call("pick", {}, id="c1"), say("Never mind.")])
+    async with bench(tmp_path / "a.db", model) as api:
+        await send(api, "please", tools=[tool])
+        reply = await send(api, "forget it", run="r2", tools=[tool])
+        assert outcome(reply) == {"type": "success"}
+        told = str(model.requests[1].transcript)
+        assert "wrote something else instead" in told
+        assert "forget it" in told
+
+
+async def test_tools_that_are_too_large_are_refused(tmp_path: Path) -> None:
+    tool = {"name": "pick", "description": "x" * 70_000, "parameters": {"type": "object"}}
+    async with bench(tmp_path / "a.db", [say("no")]) as api:
+        assert outcome(await send(api, "please", tools=[tool])) == "TOOLS_TOO_LARGE"
+        small = {**tool, "description": "x"}
+        assert outcome(await send(api, "please", tools=[small, small])) == "TOOL_NAME_TAKEN"
+
+
+async def test_a_second_request_while_the_first_is_running_is_refused_and_a_look_follows_it(
+    tmp_path: Path,
+) -> None:
+    GATES["agui"] = asyncio.Event()
+    policy = TablePolicy(verdicts={"hold": "allow"})
+    async with bench(tmp_path / "a.db", [call("hold", {"what": "agui"}), say("Done.")], policy=policy) as api:
+        first = asyncio.ensure_future(send(api, "please"))  # noqa: TID251 - awaited below
+        while not (heads := await api.store.heads()) or not heads[0].calls:
+            await asyncio.sleep(0.01)
+        assert outcome(await send(api, "and this", run="r2")) == "RUN_UNDER_WAY"
+        look = asyncio.ensure_future(send(api, run="r3"))  # noqa: TID251 - awaited below
+        GATES["agui"].set()
+        assert outcome(await first) == {"type": "success"}
+        assert [each for each in (await look).types if each == "TOOL_CALL_START"] == ["TOOL_CALL_START"]

@@ -1,15 +1,19 @@
 """Ask over HTTP, answer over HTTP, and lose nothing in between."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from bot.domain.decision import Approve
 from bot.domain.ids import RunId
+from bot.domain.run import Breakpoint
 from bot.llm.scripted import ScriptedModel, call, calls, say, tool_call
 from tests.api.server import bench
 from tests.engine.lab import ANN
 from tests.engine.tools import marks
+from tests.fakes.policies import TablePolicy
 
 
 async def test_a_chat_streams_text_calls_results_and_done_and_names_its_session(tmp_path: Path) -> None:
@@ -184,3 +188,62 @@ async def test_the_same_request_delivered_twice_is_one_run(tmp_path: Path) -> No
         second = await api.call("POST", "/api/v1/chat", body, Idempotency_Key="k1")
         assert [each.id for each in first.events] == [each.id for each in second.events]
         assert first.headers["X-Session-Id"] == second.headers["X-Session-Id"]
+
+
+async def test_a_message_while_the_run_waits_is_refused_and_says_which_run(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", [call("mark", {"path": "/x"})]) as api:
+        asked = await api.chat()
+        again = await api.chat("and?", session_id=asked.headers["X-Session-Id"])
+        assert (again.status, again.body["type"]) == (409, "urn:askfirst:problem:under-way")
+        assert again.body["run_id"] == asked.headers["X-Run-Id"]
+
+
+async def test_a_decider_without_read_decides_but_does_not_see_the_run(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", [call("mark", {"path": str(tmp_path / "m")}), say("Done.")]) as api:
+        name = (await api.chat()).only("interrupt")["interrupt_id"]
+        body = {"interrupt_id": name, "decision": {"verb": "approve"}}
+        refused = await api.call("POST", "/api/v1/chat/resume", body, person="ann", scopes="decide")
+        assert refused.status == 403
+        assert marks(tmp_path / "m") == []
+        path = f"/api/v1/approvals/{name}/decision"
+        decided = await api.call(
+            "POST", path, {"decision": {"verb": "approve"}}, person="ann", scopes="decide"
+        )
+        assert decided.status == 200
+
+
+async def test_a_quiet_stream_is_kept_alive(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", [call("mark", {"path": "/x"})]) as api:
+        session = (await api.chat()).headers["X-Session-Id"]
+        headers = await api.headers("dev", "ask")
+        url = f"{api.url}/api/v1/chat/{session}/events?wait=true"
+        async with api.http.get(url, headers=headers) as response:
+            async for line in response.content:
+                if line == b": keep-alive\n":
+                    break
+
+
+async def test_a_stored_row_that_cannot_be_read_ends_the_stream_with_an_error(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", [call("mark", {"path": "/x"})]) as api:
+        session = (await api.chat()).headers["X-Session-Id"]
+        with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+            connection.execute("UPDATE entries SET body = 'not json'")
+            connection.commit()
+        reply = await api.call("GET", f"/api/v1/chat/{session}/events")
+        assert reply.only("error")["code"] == "corrupt"
+
+
+async def test_a_run_that_fails_ends_with_an_error(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", [say("", stop="refusal")]) as api:
+        reply = await api.chat()
+        assert (reply.types, reply.only("error")["code"]) == (["error"], "failed")
+
+
+async def test_an_edited_draft_replaces_what_was_told(tmp_path: Path) -> None:
+    policy = TablePolicy(breakpoints=(Breakpoint(when="after", step="model", tools=()),))
+    async with bench(tmp_path / "a.db", [say("A draft.")], policy=policy) as api:
+        asked = await api.chat()
+        name = asked.only("interrupt")["interrupt_id"]
+        edit = {"verb": "edit", "text": "The final text."}
+        reply = await api.resume(interrupt_id=name, decision=edit, person="dev")
+        assert (reply.only("text")["replace"], reply.only("done")["text"]) == (True, "The final text.")
