@@ -42,7 +42,11 @@ def make_app(world: World, front: HttpFront, metrics: Metrics | None = None) -> 
         async with streams.watching():
             yield
 
+    async def closing(_: web.Application) -> None:
+        front.close()
+
     app.cleanup_ctx.append(watching)
+    app.on_shutdown.append(closing)
     return app
 
 
@@ -116,7 +120,8 @@ def _cut(request: web.Request, error: Exception) -> web.StreamResponse:
     if not isinstance(error, ConnectionError):
         logger.error("stream failed", exc_info=error, extra={"path": request.path})
     if request.transport is not None:
-        request.transport.close()
+        # Not `close`, which would wait for a client that reads nothing.
+        request.transport.abort()
     return request[STREAM]
 
 

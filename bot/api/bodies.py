@@ -111,20 +111,27 @@ class DecideBody(Strict):
     decision: DecisionBody
 
 
+#: How streams end by default, and how not.
+WAIT = "Keep the stream open while the run waits for people, instead of ending it after the interrupt."
+
+
 class ChatBody(Strict):
     message: Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"^[^\x00]*$")]
-    #: Continue this conversation; without it a new one begins.
-    session_id: Name | None = None
-    #: Keep the stream open while the run waits for people, instead of ending it after the interrupt.
-    wait: bool = False
+    session_id: Name | None = Field(
+        default=None, description="Continue this conversation; without it a new one begins."
+    )
+    wait: bool = Field(default=False, description=WAIT)
 
 
 class AnswerBody(Strict):
     """A plain answer to the one question a session waits for."""
 
     session_id: Name
-    answer: Text
-    wait: bool = False
+    answer: Text = Field(
+        description="yes, approve or true approves; no… rejects with what follows as the reason; an option's id or "
+        "label chooses it; anything else is refused, unless the question wants text."
+    )
+    wait: bool = Field(default=False, description=WAIT)
 
 
 class ExactBody(Strict):
@@ -132,7 +139,7 @@ class ExactBody(Strict):
 
     interrupt_id: Name
     decision: DecisionBody
-    wait: bool = False
+    wait: bool = Field(default=False, description=WAIT)
 
 
 class ResumeBody(RootModel[AnswerBody | ExactBody]):
@@ -140,7 +147,7 @@ class ResumeBody(RootModel[AnswerBody | ExactBody]):
 
 
 class StreamQuery(Strict):
-    wait: bool = False
+    wait: bool = Field(default=False, description=WAIT)
 
 
 class RunsQuery(Strict):

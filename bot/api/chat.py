@@ -199,8 +199,11 @@ async def open_stream(request: web.Request, headers: dict[str, str]) -> web.Stre
 
 async def send(response: web.StreamResponse, text: str) -> None:
     """Write to a client; one that reads nothing for so long has gone."""
-    async with asyncio.timeout(STALLED_SECONDS):
-        await response.write(text.encode("utf-8", "replace"))
+    try:
+        async with asyncio.timeout(STALLED_SECONDS):
+            await response.write(text.encode("utf-8", "replace"))
+    except TimeoutError as error:
+        raise ConnectionResetError("the client reads nothing") from error
 
 
 def told_as(event: StreamEvent) -> JsonObject:  # noqa: PLR0911 - a table

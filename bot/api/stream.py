@@ -66,6 +66,7 @@ class HttpFront:
         self._listeners: dict[RunId, set[Subscription]] = {}
         self._writing: dict[RunId, _Writing] = {}
         self._attempts = 0
+        self._closed = False
 
     async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:
         del thread
@@ -87,6 +88,17 @@ class HttpFront:
         """The store has something new about this run."""
         for listener in self._listeners.get(run_id, ()):
             listener.wake(stale=True)
+
+    def close(self) -> None:
+        """End every stream: this process stops, and clients go on elsewhere with what they have."""
+        self._closed = True
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.wake(stale=False)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def writing(self, run_id: RunId) -> _Writing | None:
         return self._writing.get(run_id)
@@ -133,7 +145,7 @@ class Streams:
         """
         attempt = 0
         with self._front.listen(cursor.run) as ear:
-            while True:
+            while not self._front.closed:
                 if ear.take():
                     head, entries, asked = await self._store.progress(cursor.run, cursor.entry)
                     for event, after in unseen(head, entries, asked, cursor):

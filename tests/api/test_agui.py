@@ -318,7 +318,7 @@ async def test_a_cancelled_run_ends_as_cancelled_and_a_failed_one_as_an_error(tm
         await api.runner.cancel(run, ANN.id, "enough")
         late = await send(api, run="r2", resume=[resolved(names(asked)[0], {"approved": True})])
         assert outcome(late) == {"type": "cancelled"}
-        older = {"threadId": "t1", "runId": "r4", "messages": []}
+        older: dict[str, Any] = {"threadId": "t1", "runId": "r4", "messages": []}
         assert outcome(await api.call("POST", "/agui", older, person="ann")) == {"type": "success"}
         failed = await send(api, "again", run="r3", thread="t2")
         assert outcome(failed) == "RUN_FAILED"

@@ -66,6 +66,38 @@ async def test_text_is_told_while_it_is_written_and_a_cut_in_the_middle_of_it_is
         assert everything.headers["X-Run-Id"] == run
 
 
+async def test_a_client_that_is_cut_again_and_again_while_the_model_writes_hears_everything_once(
+    tmp_path: Path,
+) -> None:
+    words = [f"{number} " for number in range(60)]
+    model = Typist(*words)
+    async with bench(tmp_path / "a.db", model) as api:
+        whole = asyncio.ensure_future(api.chat())  # noqa: TID251 - awaited below
+        await model.write(0)
+        session = (await api.store.heads())[0].thread.id
+        path, last, heard, types = f"/api/v1/chat/{session}/events", "", "", list[str]()
+        for number in range(1, len(words)):
+            async with api.following(path, last=last) as stream:
+                event = await anext(aiter(stream))
+            last, heard = event.id, heard + event.data["text"]
+            await model.write(number)
+        rest = await api.call("GET", path, Last_Event_ID=last)
+        types = rest.types
+        assert heard + rest.text == "".join(words) == (await whole).text
+        assert types[-1] == "done"
+
+
+async def test_a_server_that_stops_ends_its_streams_at_once(tmp_path: Path) -> None:
+    async with bench(tmp_path / "a.db", [call("mark", {"path": "/x"})]) as api:
+        session = (await api.chat()).headers["X-Session-Id"]
+        async with api.following(f"/api/v1/chat/{session}/events?wait=true") as stream:
+            await anext(aiter(stream))
+            api.front.close()
+            async with asyncio.timeout(5):
+                rest = [each async for each in stream]
+        assert "done" not in [each.type for each in rest]
+
+
 async def test_void_text_is_replaced_as_a_whole(tmp_path: Path) -> None:
     model = Typist("Wrong ", "Right", void_after=0)
     async with bench(tmp_path / "a.db", model) as api:
