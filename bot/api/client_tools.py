@@ -1,9 +1,10 @@
 """Tools that live in the client: the agent calls them, the person's own client answers.
 
 Such a tool acts with the person's own hands, in their own browser, and only if their client answers the call. So
-where the policy would ask somebody about it, answering *is* the approval: the ask becomes an allow, under the rule
-name `client-tool`. A rule that denies the tool by name still denies it. Their effects are never believed, their
-names never shadow a tool of ours, and their answers are data like any other tool's.
+where no rule mentions it and the policy would ask by default, answering *is* the approval: that ask becomes an
+allow, under the rule name `client-tool`. A rule that asks about the tool, or denies it, does so all the same, and so
+does a default that denies. Their effects are never believed, their names never shadow a tool of ours, and their
+answers are data like any other tool's.
 """
 
 from collections.abc import AsyncIterator
@@ -18,6 +19,8 @@ from bot.policy.context import Context
 from bot.policy.model import LimitUse
 
 RULE = "client-tool"
+#: How the policy calls the verdict on a call that no rule mentions.
+DEFAULT = "default"
 #: What a client answers: text, also an empty one.
 _TEXT = {"type": "string"}
 
@@ -78,9 +81,10 @@ class _InForce:
 
     def decide(self, call: ToolCall, context: Context) -> Verdict:
         verdict = self.inner.decide(call, context)
-        if isinstance(verdict, Ask) and context.tool is not None and context.tool.client:
+        theirs = context.tool is not None and context.tool.client
+        if theirs and isinstance(verdict, Ask) and verdict.rules == (DEFAULT,):
             reason = "It runs in the asker's own client, which answers it."
-            return Allow(rules=(RULE, *verdict.rules), reason=reason, policy=verdict.policy)
+            return Allow(rules=(RULE,), reason=reason, policy=verdict.policy)
         return verdict
 
     def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from bot.domain.canonical import JsonObject
 from bot.domain.ids import UserId, WorkerId
 from bot.domain.interrupt import Interrupt
 from bot.domain.run import AgentSpec, Breakpoint, Head, Thread
-from bot.domain.tool import ToolDefinition
-from bot.domain.verdict import Deny
+from bot.domain.tool import ToolCall, ToolDefinition
+from bot.domain.verdict import Ask, Deny, Verdict
 from bot.engine.approvals import Approvals
 from bot.engine.driver import World as EngineWorld
 from bot.engine.judge import Judge
@@ -31,7 +31,9 @@ from bot.engine.ports import LiveEvent, Model
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
 from bot.llm.scripted import ScriptedModel, Step
+from bot.policy.context import Context
 from bot.policy.explain import Explanation
+from bot.policy.model import LimitUse
 from bot.storage.announce import AnnouncingStore
 from bot.storage.sqlite import open_sqlite
 from bot.tools.registry import Registry
@@ -74,6 +76,32 @@ class Reply:
     def only(self, kind: str) -> JsonObject:
         (found,) = [each.data for each in self.events if each.type == kind]
         return found
+
+
+@dataclass(frozen=True)
+class Defaulting:
+    """A `TablePolicy` that says so where nothing in the table mentions a tool, as real policies do."""
+
+    table: TablePolicy
+
+    @property
+    def version(self) -> str:
+        return self.table.version
+
+    @property
+    def breakpoints(self) -> tuple[Breakpoint, ...]:
+        return self.table.breakpoints
+
+    def for_channel(self, channel: str) -> Defaulting:
+        return self
+
+    def limits_touched(self, call: ToolCall, context: Context) -> tuple[LimitUse, ...]:
+        return ()
+
+    def decide(self, call: ToolCall, context: Context) -> Verdict:
+        verdict = self.table.decide(call, context)
+        mentioned = call.tool in self.table.verdicts or context.tool is None or not context.tool.client
+        return verdict if mentioned or not isinstance(verdict, Ask) else replace(verdict, rules=("default",))
 
 
 class TablePolicies:
@@ -235,7 +263,11 @@ async def bench(
         store.on_settled = metrics.settled
         toolbox = ClientToolbox(Registry(tools))
         judge = Judge(
-            toolbox=toolbox, policies=ClientPolicies(policy), store=store, clock=clock, people=Everybody()
+            toolbox=toolbox,
+            policies=ClientPolicies(Defaulting(policy)),
+            store=store,
+            clock=clock,
+            people=Everybody(),
         )
         model = script if hasattr(script, "stream") else ScriptedModel(script)  # pyright: ignore[reportArgumentType]
         engine = EngineWorld(

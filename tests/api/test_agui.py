@@ -396,3 +396,14 @@ async def test_a_second_request_while_the_first_is_running_is_refused_and_a_look
         GATES["agui"].set()
         assert outcome(await first) == {"type": "success"}
         assert [each for each in (await look).types if each == "TOOL_CALL_START"] == ["TOOL_CALL_START"]
+
+
+async def test_a_rule_that_asks_about_a_client_tool_is_asked_before_the_client_is(tmp_path: Path) -> None:
+    tool = {"name": "pick", "description": "Pick", "parameters": {"type": "object"}}
+    policy = TablePolicy(verdicts={"pick": "ask"})
+    async with bench(tmp_path / "a.db", [call("pick", {}, id="c1"), say("Fine.")], policy=policy) as api:
+        asked = await send(api, "please", tools=[tool])
+        approved = await send(
+            api, run="r2", tools=[tool], resume=[resolved(names(asked)[0], {"approved": True})]
+        )
+        assert outcome(approved) == {"type": "success", "pendingToolCallIds": ["c1"]}
