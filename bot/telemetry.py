@@ -1,5 +1,6 @@
 """Logs that machines can read, and OpenTelemetry traces where they are wanted. Neither holds secrets."""
 
+import hashlib
 import json
 import logging
 import sys
@@ -44,21 +45,21 @@ def set_up_logs(kind: Literal["text", "json"]) -> None:
 
 
 class Traces:
-    """`engine.ports.Front`: a span for each tool call, an event for each question, a span for each run's end."""
+    """`engine.ports.Front`: spans for tool calls, questions and ends. All of a run's are in one trace, whose id is
+    made of the run's: whatever process goes on with it, days later, adds to the same one.
+    """
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: Any, api: Any) -> None:
         self._tracer = tracer
+        self._api = api
         self._calls: dict[str, Any] = {}
 
     async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:
         match event:
             case CallStarted(call_id=call_id, planned=planned):
-                about = {
-                    "askfirst.run": run_id,
-                    "askfirst.front": thread.front,
-                    "askfirst.tool": planned.tool,
-                }
-                self._calls[call_id] = self._tracer.start_span(f"tool {planned.tool}", attributes=about)
+                self._calls[call_id] = self._begin(
+                    run_id, f"tool {planned.tool}", call=call_id, front=thread.front
+                )
             case CallFinished(result=result):
                 span = self._calls.pop(result.call_id, None)
                 if span is not None:
@@ -66,14 +67,28 @@ class Traces:
                     span.end()
             case InterruptsOpened(interrupts=interrupts):
                 for interrupt in interrupts:
-                    about = {"askfirst.run": run_id, "askfirst.interrupt": interrupt.id}
-                    self._tracer.start_span(f"interrupt {interrupt.kind}", attributes=about).end()
+                    rules = ",".join(interrupt.rules)
+                    self._begin(
+                        run_id, f"interrupt {interrupt.kind}", interrupt=interrupt.id, rules=rules
+                    ).end()
             case RunEnded(state=state):
-                self._tracer.start_span(
-                    "run ended", attributes={"askfirst.run": run_id, "askfirst.state": state}
-                ).end()
+                self._begin(run_id, "run ended", state=state).end()
             case _:
                 pass
+
+    def _begin(self, run_id: RunId, name: str, **about: str) -> Any:
+        attributes = {f"askfirst.{key}": value for key, value in {"run": run_id, **about}.items()}
+        return self._tracer.start_span(name, context=self._of_run(run_id), attributes=attributes)
+
+    def _of_run(self, run_id: RunId) -> Any:
+        name = hashlib.sha256(run_id.encode()).digest()
+        parent = self._api.SpanContext(
+            trace_id=int.from_bytes(name[:16]),
+            span_id=int.from_bytes(name[16:24]),
+            is_remote=True,
+            trace_flags=self._api.TraceFlags(self._api.TraceFlags.SAMPLED),
+        )
+        return self._api.set_span_in_context(self._api.NonRecordingSpan(parent))
 
 
 @contextmanager
@@ -86,16 +101,17 @@ def tracing(endpoint: str | None) -> Generator[Traces | None]:
     if endpoint is None:
         yield None
         return
-    provider = _provider(endpoint)
+    provider, api = _provider(endpoint)
     try:
-        yield Traces(provider.get_tracer("askfirst"))
+        yield Traces(provider.get_tracer("askfirst"), api)
     finally:
         provider.shutdown()
 
 
-def _provider(endpoint: str) -> Any:
+def _provider(endpoint: str) -> tuple[Any, Any]:
     # Imported here: an optional extra, and slow to load for those who do not want it.
     try:
+        from opentelemetry import trace  # noqa: PLC0415
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
@@ -105,4 +121,4 @@ def _provider(endpoint: str) -> Any:
     provider = TracerProvider(resource=Resource.create({"service.name": "askfirst"}))
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider
+    return provider, trace
