@@ -1,5 +1,6 @@
 """Nothing is open but health; a token does what its scopes say and its person may."""
 
+import asyncio
 import re
 from pathlib import Path
 
