@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import logging
 import signal
 from pathlib import Path
 
@@ -11,7 +12,11 @@ from bot.api.stream import HttpFront
 from bot.cli.policy import Subparsers
 from bot.settings import load_settings
 from bot.telemetry import set_up_logs, tracing
-from bot.wiring import Fronts, open_api, open_engine
+from bot.wiring import Engine, Fronts, open_api, open_engine
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 5.0
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -38,8 +43,21 @@ async def serve(options: argparse.Namespace) -> int:
         await engine.supervisor.recover()
         address = await stack.enter_async_context(open_api(engine, front, metrics))
         print(f"Askfirst answers at {address} (POST /api/v1/chat, /agui; GET /openapi.json).", flush=True)
-        await _until_told_to_stop()
+        async with asyncio.TaskGroup() as group:
+            sweep = group.create_task(_sweep(engine))
+            await _until_told_to_stop()
+            sweep.cancel()
     return 0
+
+
+async def _sweep(engine: Engine) -> None:
+    """Expire what nobody answered in time; reminding and escalating are the scheduler's, not this command's."""
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        try:
+            await engine.runner.expire_due()
+        except Exception:
+            logger.exception("sweep failed; it is tried again in %s s", SWEEP_SECONDS)
 
 
 async def _until_told_to_stop() -> None:

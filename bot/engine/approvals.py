@@ -76,9 +76,7 @@ class Approvals:
         """
         now = self._clock()
         asked = await self._open_or_raise(interrupt_id, now)
-        if problem := objection(person, asked):
-            await self._store.record([_fact("click_refused", asked, now, by=person.id, why=problem)])
-            raise NotAllowed(problem)
+        await self._admit(person, asked, now)
         answers.check(asked.interrupt, answer)
         decision = Decision(answer=answer, by=person.id, at=now, via=via)
         if isinstance(answer, Edit) and asked.interrupt.kind == "approval":
@@ -90,21 +88,21 @@ class Approvals:
         return await self._agree(asked, outcome, self._granted(asked.interrupt, outcome))
 
     async def rehearse(self, interrupt_id: InterruptId, answer: Answer, person: Person) -> None:
-        """Raise what `decide` would raise, and change nothing: for answers that count only together."""
+        """Raise what `decide` would raise, and settle nothing: for answers that count only together."""
+        now = self._clock()
         asked = await self._store.asked(interrupt_id)
         if asked is None:
             raise CheckpointNotFound(interrupt_id)
         if asked.outcome is not None:
             raise too_late(asked)
-        if self._clock() >= asked.interrupt.expires_at:
+        if now >= asked.interrupt.expires_at:
             raise CheckpointNotFound(interrupt_id, "it has expired")
-        if problem := objection(person, asked):
-            raise NotAllowed(problem)
+        await self._admit(person, asked, now)
         answers.check(asked.interrupt, answer)
         if isinstance(answer, Edit) and asked.interrupt.kind == "approval":
             await self._judged(asked.interrupt, answer)
         elif (planned := _chosen(asked.interrupt, answer)) is not None:
-            decision = Decision(answer=answer, by=person.id, at=self._clock())
+            decision = Decision(answer=answer, by=person.id, at=now)
             await self._bound(asked.interrupt, Decided(decision=decision), planned)
 
     async def expire(self, asked: Asked, *, claim: bool = True) -> Counted:
@@ -114,6 +112,12 @@ class Approvals:
         return await self._settle(asked, outcome, [_fact("timeout", asked, at)], claim=claim)
 
     # ------------------------------------------------------------------------------------------------------
+
+    async def _admit(self, person: Person, asked: Asked, now: datetime) -> None:
+        """Raise NotAllowed for somebody who may not decide, and record that they tried."""
+        if problem := objection(person, asked):
+            await self._store.record([_fact("click_refused", asked, now, by=person.id, why=problem)])
+            raise NotAllowed(problem)
 
     async def _open_or_raise(self, interrupt_id: InterruptId, now: datetime) -> Asked:
         asked = await self._store.asked(interrupt_id)

@@ -84,7 +84,7 @@ class Runner:
         return counted
 
     async def rehearse(self, interrupt: InterruptId, answer: Answer, person: Person) -> None:
-        """Raise what `decide` would raise, and change nothing."""
+        """Raise what `decide` would raise, and settle nothing."""
         await self._approvals.rehearse(interrupt, answer, person)
 
     async def expire_due(self) -> int:

@@ -137,6 +137,8 @@ async def test_somebody_who_may_not_decide_consumes_nothing(tmp_path: Path) -> N
             api, run="r2", person="dev", resume=[resolved(names(asked)[0], {"approved": True})]
         )
         assert outcome(refused) == "NOT_ALLOWED"
+        facts = await api.store.audit_of((await api.store.heads())[0].run_id)
+        assert facts[-1].fact.kind == "click_refused"
         assert len(await api.store.open_interrupts()) == 1
         # Somebody who may answers elsewhere; the client hears of it with its next look.
         await api.runner.decide(
