@@ -37,6 +37,7 @@ from bot.slack.bot import Bot
 from bot.slack.errands import Errands
 from bot.slack.front import SlackFront
 from bot.slack.http import serving
+from bot.slack.messenger import SlackMessenger
 from bot.slack.people import Channels, SlackPeople
 from bot.slack.poster import Poster
 from bot.slack.render import Renderer
@@ -299,12 +300,23 @@ async def _slack(
     async with AsyncExitStack() as stack:
         web = await stack.enter_async_context(open_web(tokens.bot, settings.slack_api_url))
         me = await web.identity()
-        errands = await stack.enter_async_context(Errands().running())
-        people, front = SlackPeople(web, me.team), SlackFront(web, errands)
+        errands, live = Errands(), Errands()
+        people, front = SlackPeople(web, me.team), SlackFront(web, live)
         engine = await stack.enter_async_context(
-            open_engine(settings, front, people=people, model=model, tools=tools, clock=clock)
+            open_engine(
+                settings,
+                front,
+                people=people,
+                messenger=SlackMessenger(web),
+                model=model,
+                tools=tools,
+                clock=clock,
+            )
         )
         front.records = engine.store
+        # After the engine, so that they end before its store is closed.
+        await stack.enter_async_context(errands.running())
+        await stack.enter_async_context(live.running(patience=0))
         renderer = Renderer(engine.store, Channels(web), front.finish)
         poster = Poster(engine.store, web, renderer, worker=engine.worker, clock=clock)
         engine.store.posted = poster.poke

@@ -189,7 +189,8 @@ class Live:
         if not chunks:
             return
         if self._ts is None:
-            address = self._thread.address
+            # Counted from before the call: rather too early than too late.
+            address, self._since = self._thread.address, self._now()
             started = await self._web.call(
                 "chat.startStream",
                 channel=self._thread.channel,
@@ -199,7 +200,7 @@ class Live:
                 task_display_mode="timeline",
                 chunks=chunks,
             )
-            self._ts, self._since = started["ts"], self._now()
+            self._ts = started["ts"]
             await self._adopt(self._ts)
         else:
             await self._web.call(

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.domain.audit import AuditFact
 from bot.domain.grant import Grant
-from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
+from bot.domain.ids import InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import AgentSpec, Head
 from bot.domain.transcript import Entry
@@ -37,8 +37,6 @@ class Records(Protocol):
     async def recently_settled(self, *, limit: int = 10) -> tuple[Asked, ...]: ...
 
     async def grants(self, now: datetime) -> tuple[Grant, ...]: ...
-
-    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool: ...
 
     async def record(self, facts: Sequence[AuditFact]) -> None: ...
 

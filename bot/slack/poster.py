@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.canonical import JsonObject
@@ -156,16 +157,25 @@ class Poster:
         await self._web.call("chat.update", channel=channel, ts=ts, **message, parse="none", link_names=False)
 
     async def _post(self, due: DuePost, message: JsonObject) -> str:
-        where = address_of(due.thread_id)
+        where = await self._place(due)
         try:
-            return await self._posted(where, where.ts, due, message)
+            return await self._posted(where, where.ts or None, due, message)
         except SlackFailed as failed:
             if failed.code in _NO_THREAD:
                 return await self._posted(where, None, due, message)
             if failed.code in _NO_BLOCKS:
                 logger.exception("Slack refuses the blocks of %s: %s", due.key, failed.code)
-                return await self._posted(where, where.ts, due, {"text": message["text"], "blocks": []})
+                plain: JsonObject = {"text": message["text"], "blocks": []}
+                return await self._posted(where, where.ts or None, due, plain)
             raise
+
+    async def _place(self, due: DuePost) -> Address:
+        """Where to post. A message to a person goes to the conversation with them, not to their id."""
+        where = address_of(due.thread_id)
+        if not where.ts and where.channel.startswith(("U", "W")):
+            opened = await self._web.call("conversations.open", users=where.channel)
+            where = replace(where, channel=opened["channel"]["id"])
+        return where
 
     async def _posted(self, where: Address, thread_ts: str | None, due: DuePost, message: JsonObject) -> str:
         answer = await self._web.call(
@@ -183,13 +193,13 @@ class Poster:
 
     async def _find(self, due: DuePost) -> str | None:
         """Look whether an attempt without an answer arrived after all."""
-        where = address_of(due.thread_id)
+        where = await self._place(due)
         cursor: str | None = None
         while True:
             page = await self._web.read(
-                "conversations.replies",
+                "conversations.replies" if where.ts else "conversations.history",
                 channel=where.channel,
-                ts=where.ts,
+                ts=where.ts or None,
                 include_all_metadata=True,
                 limit=200,
                 cursor=cursor,

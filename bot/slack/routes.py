@@ -1,6 +1,11 @@
-"""What Slack sends, and who handles it. Each delivery is stored before it is handled, and handled once.
+"""What Slack sends, and who handles it, once. Whatever it asks for is durable before Slack is acked.
 
-A delivery that a process died with is handled by the next one: the same table, from the stored body.
+Events and commands are stored first: what they start goes on after the ack, and Slack would not send them again.
+One that a process died with is handled by the next one, by the same table, from the stored body.
+
+Clicks and forms are decided before they are acked; their row is the decision itself, which only the first of several
+can make. A click that a dying process did not ack shows the person a warning, and is better made again than carried
+out later by surprise.
 """
 
 import asyncio
@@ -32,6 +37,8 @@ OTHERS: dict[str, Handler] = {
     "view": submissions.on_submit,
     "command": commands.on_command,
 }
+#: Decided before the ack, so there is nothing to be caught up with.
+DECIDED = {"action", "view"}
 #: How long a delivery is remembered after it was handled; Slack gives up after an hour at most.
 REMEMBERED = timedelta(days=1)
 NOTE_SECONDS = 0.05
@@ -57,7 +64,7 @@ class Routes:
         reply: Reply = None
         try:
             bot = self._bot
-            if await bot.office.store.receive(delivered, bot.office.worker, bot.clock()):
+            if kind in DECIDED or await bot.office.store.receive(delivered, bot.office.worker, bot.clock()):
                 reply = await self._done(handler, delivered)
         finally:
             del self._going[delivered.id]
@@ -73,7 +80,8 @@ class Routes:
             logger.exception("a %s could not be handled", delivered.kind)
             return None
         finally:
-            self._finished(delivered.id)
+            if delivered.kind not in DECIDED:
+                self._finished(delivered.id)
 
     def _finished(self, delivery: str) -> None:
         """Note that it is done, soon and together with others: that only saves the next process from looking."""

@@ -32,7 +32,7 @@ PING_SECONDS = 5.0
 class _Handler(AsyncSocketModeHandler):
     """Bolt's handler, which is spared what concerns nobody here: a dispatch costs a millisecond."""
 
-    async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:
         if req.type == "events_api" and not concerns_us(req.payload):
             await client.send_socket_mode_response(SocketModeResponse(envelope_id=req.envelope_id))
         else:

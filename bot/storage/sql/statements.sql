@@ -390,6 +390,8 @@ DELETE FROM inbox WHERE at < $1 AND done_at IS NOT NULL
 UPDATE outbox SET lease_owner = $3, lease_until = $4, takes = takes + 1
 WHERE key IN (SELECT key FROM outbox WHERE front = $1 AND shown < wanted AND due_at <= $2 AND lease_until <= $2
               ORDER BY due_at, key LIMIT $5)
+  -- Said twice: PostgreSQL looks at this one again when it had to wait for another taker
+  AND lease_until <= $2
 RETURNING key, thread_id, run_id, kind, subject, body, wanted, ref, attempts, takes
 
 -- next_free_post --
