@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from bot.cli import Commands, audit, chat, playground, policy, run, runs
+from bot.cli import Commands, audit, chat, playground, policy, run, runs, serve, tokens
 from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
@@ -19,6 +19,8 @@ _COMMANDS: tuple[Callable[[Commands], None], ...] = (
     runs.add_parser,
     lambda commands: policy.add_parser(commands, from_database),
     audit.add_parser,
+    serve.add_parser,
+    tokens.add_parser,
 )
 
 

@@ -40,6 +40,8 @@ class ModelRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
     text: str
+    #: Which entry of the transcript the turn it belongs to will be; the driver fills it in.
+    entry: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,8 @@ class CallContext:
     resumed: Resumed | None = None
     #: Whether people said yes to exactly these arguments.
     approved: bool = False
+    #: Tools that live in the client of this run; they are answered there.
+    client_tools: tuple[ToolDefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

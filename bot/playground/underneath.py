@@ -22,7 +22,7 @@ from bot.settings import Settings
 from bot.storage.store import SqlStore
 from bot.tools.builtin.assemble import builtin_tools
 from bot.tools.registry import Registry
-from bot.wiring import Alone, open_store
+from bot.wiring import TokenPeople, open_store
 
 _RUNS = 5
 _TAIL = 25
@@ -37,7 +37,9 @@ class Underneath:
         self._policies = policies
         self._clock = clock
         toolbox = Registry(builtin_tools(clock=clock))
-        self._judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=Alone())
+        self._judge = Judge(
+            toolbox=toolbox, policies=policies, store=store, clock=clock, people=TokenPeople(store)
+        )
 
     async def facts(self) -> JsonObject:
         """Everything the panel shows, but for the process and the clock."""

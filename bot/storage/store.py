@@ -12,6 +12,7 @@ from bot.domain.grant import Grant
 from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import Head, RunState, Thread
+from bot.domain.token import Token
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import (
     CancelRequest,
@@ -27,9 +28,10 @@ from bot.engine.ports import (
 )
 from bot.engine.timers import Snoozed, Swept, TimeRules
 from bot.engine.waiting import Waiting
+from bot.storage import api_rows, retention, timers
 from bot.storage import outbox as box
-from bot.storage import retention, timers
 from bot.storage import transactions as tx
+from bot.storage.api_rows import Figures
 from bot.storage.transactions import T, Transaction
 
 _AUDIT_PAGE = 500
@@ -320,3 +322,42 @@ class SqlStore:
 
     def _gone(self, now: datetime) -> Callable[[WorkerId, datetime | None], bool]:
         return lambda owner, seen: self._is_gone(owner, seen, now)
+
+    # The HTTP API ------------------------------------------------------------------------------------------
+
+    async def add_token(self, token: Token) -> bool:
+        """Keep a token; False if its name is taken."""
+        return await self._db.write(api_rows.add_token(token))
+
+    async def token_by_hash(self, hash_: str) -> Token | None:
+        return await self._db.read(api_rows.token_by_hash(hash_))
+
+    async def tokens_of(self, person: UserId) -> tuple[Token, ...]:
+        return await self._db.read(api_rows.tokens_of(person))
+
+    async def tokens(self) -> tuple[Token, ...]:
+        return await self._db.read(api_rows.list_tokens())
+
+    async def revoke_token(self, name: str, now: datetime) -> bool:
+        return await self._db.write(api_rows.revoke_token(name, now))
+
+    async def progress(self, run_id: RunId, entry: int) -> tuple[Head, list[Entry], tuple[Asked, ...]]:
+        """Return the run, its own entries from `entry` on and all its interrupts; or raise CheckpointNotFound."""
+        return await self._db.read(api_rows.progress(run_id, entry))
+
+    async def runs_of_thread(self, thread: ThreadId) -> tuple[Head, ...]:
+        return await self._db.read(api_rows.runs_of_thread(thread))
+
+    async def heads_of(self, requester: UserId, *, limit: int = 50) -> tuple[Head, ...]:
+        return await self._db.read(api_rows.heads_of(requester, limit))
+
+    async def change_waiting(
+        self, run_id: RunId, change: Callable[[Head], Head], now: datetime, version: int | None
+    ) -> Head:
+        return await self._db.write(api_rows.change_waiting(run_id, change, now, version))
+
+    async def touched_since(self, seq: int) -> tuple[int, frozenset[RunId]]:
+        return await self._db.read(api_rows.touched_since(seq))
+
+    async def figures(self, now: datetime) -> Figures:
+        return await self._db.read(api_rows.figures(now))
