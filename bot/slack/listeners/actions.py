@@ -7,7 +7,7 @@ from typing import Any
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Approve, Cancel, Choose
 from bot.domain.errors import BotError, InvalidAnswer
-from bot.domain.ids import GrantId, InterruptId, UserId
+from bot.domain.ids import GrantId, InterruptId, RunId, UserId
 from bot.engine.rights import objection
 from bot.policy.explain import render_text
 from bot.slack.address import Shown, read_shown
@@ -179,6 +179,12 @@ async def _again(bot: Bot, click: Click) -> None:
     bot.whisper(click.user, click.where, whisper("Asked again."))
 
 
+async def _rescope(bot: Bot, click: Click) -> None:
+    person = await bot.decider(click.user)
+    await bot.office.runner.change_scope(RunId(click.value), person)
+    bot.whisper(click.user, click.where, whisper("I ask about the scope again before I go on."))
+
+
 async def _nothing(_bot: Bot, _click: Click) -> None:
     """A link: Slack opened it already."""
 
@@ -196,4 +202,5 @@ HANDLERS: dict[str, Handler] = {
     names.MORE: _more,
     names.REVOKE: _revoke,
     names.AGAIN: _again,
+    names.RESCOPE: _rescope,
 }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bot.domain.canonical import JsonObject
+from bot.domain.decision import Decided
 from bot.domain.interrupt import Asked, Interrupt, Option
 from bot.domain.literal import hides_something, shortened, visible
 from bot.domain.tool import Impact
@@ -11,6 +12,7 @@ from bot.slack.views import names
 from bot.slack.views.arguments import DETAIL, Fits, brief, fits
 from bot.slack.views.outcome import After, ending, settled_at
 from bot.slack.views.people import deciders
+from bot.slack.views.scope import understood
 from bot.slack.views.text import (
     Block,
     actions,
@@ -46,6 +48,8 @@ _SETTLED = {
     "review": "Review",
     "recovery": "Recovery",
 }
+#: These are answered; in a shared channel only the form shows what is asked.
+_QUESTIONS = {"input", "clarification"}
 #: More options than this become a menu.
 _BUTTONS = 4
 _SAID = 300
@@ -75,7 +79,7 @@ def card(it: Card) -> JsonObject:
     if is_open:
         blocks += [*_said(interrupt), *_buttons(it), _terms(it)]
     else:
-        blocks += [*ending(it.asked, it.after), _trace(it)]
+        blocks += [*ending(it.asked, it.after), *_rescope(it), _trace(it)]
     return {"text": f"{title} ({interrupt.id}), asked by {person(interrupt.requester)}", "blocks": blocks}
 
 
@@ -111,9 +115,8 @@ def _why(it: Card) -> list[Block]:
 
 
 def _hidden(it: Card) -> list[Block]:
-    if it.asked.interrupt.planned is None and not it.asked.interrupt.subject:
-        return []
-    return [note("This channel is shared with another organisation, so the arguments are not shown here.")]
+    what = "question is" if it.asked.interrupt.kind in _QUESTIONS else "arguments are"
+    return [note(f"This channel is shared with another organisation, so the {what} not shown here.")]
 
 
 def _details(it: Card) -> list[Block]:
@@ -123,7 +126,9 @@ def _details(it: Card) -> list[Block]:
         blocks += _measured(interrupt.impact)
     if interrupt.planned and (arguments := brief(interrupt.planned)):
         blocks.append(arguments)
-    if interrupt.subject:
+    if interrupt.kind == "clarification":
+        blocks += understood(interrupt)
+    elif interrupt.subject:
         blocks += _subject(interrupt.subject)
     blocks += _options(interrupt.options) if it.asked.outcome is None else []
     if _has_hidden_characters(interrupt):
@@ -189,7 +194,10 @@ def _buttons(it: Card) -> list[Block]:
             ),
             actions(_block_id(it), *_refusing(interrupt, about)),
         ]
-    offered = _deciding(interrupt, about) if where == "card" else [_review(about)]
+    if interrupt.kind in _QUESTIONS and it.shared:
+        offered = [button("Answer…", names.ANSWER, str(about), style="primary")]
+    else:
+        offered = _deciding(interrupt, about) if where == "card" else [_review(about)]
     elements = [*offered, *_refusing(interrupt, about), *_more(it, about, where)]
     return [actions(_block_id(it), *elements)] if elements else []
 
@@ -272,6 +280,15 @@ def _terms(it: Card) -> Block:
         f"{person(interrupt.requester)} asked · {deciders(asked)} {verb}{needed}{agreed}"
         f" · expires {when(interrupt.expires_at)} · {interrupt.id}"
     )
+
+
+def _rescope(it: Card) -> list[Block]:
+    """A confirmed scope can be changed as long as the run goes on."""
+    outcome = it.asked.outcome
+    confirmed = isinstance(outcome, Decided) and outcome.decision.answer.verb in {"choose", "respond"}
+    if it.asked.interrupt.kind != "clarification" or not confirmed or it.after.over:
+        return []
+    return [actions(_block_id(it), button("Change…", names.RESCOPE, it.asked.interrupt.run_id))]
 
 
 def _trace(it: Card) -> Block:

@@ -12,6 +12,7 @@ REVIEW = "af:review"
 MORE = "af:more"
 REVOKE = "af:revoke"
 AGAIN = "af:again"
+RESCOPE = "af:rescope"
 #: Opens a link; Slack tells us of the click all the same.
 LINK = "af:link"
 
