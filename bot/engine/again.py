@@ -4,7 +4,8 @@
    the agent never hears of the timeout.
 2. The run has gone on: the agent is told, before its next turn, that the person still wants it. If it proposes the
    call again, that is judged and asked like any other.
-3. The run is over: a new run goes on from its conversation, with that wish as its request.
+3. The run is over: a new run goes on from its conversation, with that wish as its request. If it had not even
+   begun, because nobody said what was meant, the request itself is put again.
 """
 
 from dataclasses import dataclass, replace
@@ -16,8 +17,9 @@ from bot.domain.errors import InvalidAnswer, NotAllowed
 from bot.domain.ids import InterruptId, RunId, UserId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.person import Person
-from bot.domain.run import Head
+from bot.domain.run import Base, Head
 from bot.domain.tool import ToolCall
+from bot.domain.transcript import UserText
 from bot.domain.verdict import ApprovalTerms, Ask, Deny
 from bot.engine import questions
 from bot.engine.driver import World
@@ -44,13 +46,23 @@ def check(asked: Asked, person: Person) -> None:
         raise NotAllowed(problem)
 
 
-def wording_for(interrupt: Interrupt, by: UserId) -> str:
+def wish(interrupt: Interrupt, by: UserId) -> str:
     """What the agent is told; it must propose the call again, so that it is judged and asked again."""
     what = f"your call of {interrupt.planned.tool}" if interrupt.planned else "your question"
     return (
         f"Nobody answered {what} in time ({interrupt.id}). {by} still wants it: "
         "if it is still needed, propose it again, unchanged, and people will be asked again."
     )
+
+
+async def request(world: World, interrupt: Interrupt, head: Head, by: UserId) -> tuple[str, Base | None]:
+    """What a new run is asked, and which conversation it goes on from."""
+    if interrupt.kind == "clarification":
+        transcript = await world.store.transcript(head.run_id)
+        first = transcript[len(transcript) - head.cursor].item
+        if isinstance(first, UserText):
+            return first.text, head.base
+    return wish(interrupt, by), Base(run_id=head.run_id, cursor=head.cursor)
 
 
 async def reopen(world: World, asked: Asked, head: Head, by: UserId) -> InterruptId | None:

@@ -1,25 +1,35 @@
 """How a sweep goes easy on clicks: few timers in each transaction, and a rest after it, as the time allows."""
 
-#: Seconds a timer may take, the rest included: 1,000 of them stay within a second.
-BUDGET = 0.0009
-MOST = 32
+#: Seconds a timer may take on average, rests included: 1,000 of them stay within a second.
+BUDGET = 0.0008
+MOST = 16
 
 
 class Pace:
     """A commit costs the same for one timer as for many, and how much depends on the disk: so it is measured.
 
-    On a quick disk a transaction fires a timer or two; on a slow one, where a click takes long by itself, more.
-    After each the sweep rests as long as it worked, if that keeps the budget: most clicks find nobody writing.
+    A sweep that is in time rests after each transaction: most clicks find nobody writing. Only one that falls
+    behind its budget makes its transactions larger, and one that is well ahead makes them smaller again.
     """
 
     def __init__(self) -> None:
         self.batch: int = 4
+        self._allowed = 0.0
 
-    def rest(self, seconds: float, fired: int) -> float:
-        """Take note of what a transaction took; return for how long to leave the database to others."""
-        each = seconds / max(1, fired)
-        if each > BUDGET / 2:
+    def begin(self) -> None:
+        self._allowed = 0.0
+
+    def rest(self, elapsed: float, took: float, fired: int) -> float:
+        """Return for how long to leave the database to others.
+
+        `elapsed` is how long the sweep has been going on; its last transaction fired so many and took so long.
+        """
+        share = fired * BUDGET
+        self._allowed += share
+        ahead = self._allowed - elapsed
+        if ahead <= 0:
             self.batch = min(MOST, self.batch * 2)
-        elif each < BUDGET / 4:
+        elif took < share / 4:
             self.batch = max(1, self.batch // 2)
-        return min(seconds, max(0.0, fired * BUDGET - seconds))
+        # Not more than this transaction's share, or the time saved by the first would all be spent at once.
+        return max(0.0, min(ahead, share))

@@ -123,14 +123,17 @@ class Runner:
     async def _fire(self, most: int) -> Swept:
         """Fire due timers in small transactions until none is due, or about `most` were."""
         world, done, found = self._world, Swept(), 0
-        loop = asyncio.get_running_loop()
+        clock = asyncio.get_running_loop().time
+        start = clock()
+        self._pace.begin()
         while found < most:
-            now, began, batch = world.clock(), loop.time(), self._pace.batch
+            now, began, batch = world.clock(), clock(), self._pace.batch
             swept = await world.store.fire_due(now, world.time, limit=batch)
             done, found = done.then(swept), found + batch
             if swept.next_due is None or swept.next_due > now:
                 break
-            await asyncio.sleep(self._pace.rest(loop.time() - began, sum(swept.fired.values())))
+            fired = sum(swept.fired.values())
+            await asyncio.sleep(self._pace.rest(clock() - start, clock() - began, fired))
         return done
 
     async def expire_due(self) -> int:
@@ -155,10 +158,13 @@ class Runner:
         successor = await again.reopen(self._world, asked, head, person.id)
         if successor is not None:
             return AskedAgain(run_id=head.run_id, how="asked", interrupt=successor)
-        text = again.wording_for(asked.interrupt, person.id)
         if head.state not in FINAL:
-            await self.note(head.run_id, person.id, text)
-            return AskedAgain(run_id=head.run_id, how="noted")
+            await self.note(head.run_id, person.id, again.wish(asked.interrupt, person.id))
+            head = await self._known(head.run_id)
+            if head.state not in FINAL:
+                return AskedAgain(run_id=head.run_id, how="noted")
+            # It ended in this very moment and will not read it.
+        text, base = await again.request(self._world, asked.interrupt, head, person.id)
         request = Request(
             thread=head.thread,
             # Not whoever clicked: an approver who asks again must not become the one who may not approve.
@@ -168,7 +174,7 @@ class Runner:
             breakpoints=head.breakpoints,
             # However many of its questions expired, and however often it is clicked: one new run.
             key=f"again/{head.run_id}",
-            base=Base(run_id=head.run_id, cursor=head.cursor),
+            base=base,
         )
         return AskedAgain(run_id=await self.ask(request), how="new_run")
 

@@ -15,6 +15,7 @@ from bot.slack.views.answer import answer, is_cut
 from bot.slack.views.card import Card, card
 from bot.slack.views.notices import fixed
 from bot.slack.views.outcome import After
+from bot.slack.views.scope import contract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +42,18 @@ class Renderer:
                 return Rendered(message=await self._card(due))
             case "answer":
                 return await self._answer(due)
+            case "contract":
+                head = await self._records.head(due.run_id)
+                shared = await self._is_shared(due)
+                return Rendered(message=contract(head, shared=shared) if head else None)
             case _:
-                channel = address_of(due.thread_id).channel
-                # To a person alone: nobody reads along.
-                shared = not channel.startswith(("U", "W")) and await self._channels.is_shared(channel)
+                shared = await self._is_shared(due)
                 return Rendered(message=fixed(due.kind, due.body or {}, shared=shared))
+
+    async def _is_shared(self, due: DuePost) -> bool:
+        channel = address_of(due.thread_id).channel
+        # To a person alone: nobody reads along.
+        return not channel.startswith(("U", "W")) and await self._channels.is_shared(channel)
 
     async def _card(self, due: DuePost) -> JsonObject | None:
         facts = await self._records.card_facts(InterruptId(due.subject))

@@ -195,10 +195,15 @@ class SqlStore:
     # Time ---------------------------------------------------------------------------------------------
 
     async def fire_due(self, now: datetime, rules: TimeRules, *, limit: int) -> Swept:
-        return await self._db.write(timers.fire_due(now, rules, limit))
+        swept = await self._db.write(timers.fire_due(now, rules, limit))
+        if swept.fired:
+            self.posted()
+        return swept
 
     async def fire_overdue(self, interrupt_id: InterruptId, now: datetime, rules: TimeRules) -> Swept:
-        return await self._db.write(timers.fire_overdue(interrupt_id, now, rules))
+        swept = await self._db.write(timers.fire_overdue(interrupt_id, now, rules))
+        self.posted()
+        return swept
 
     async def next_due(self) -> datetime | None:
         return await self._db.read(timers.next_due())
@@ -206,12 +211,16 @@ class SqlStore:
     async def snooze(
         self, interrupt: Interrupt, who: UserId, snoozed: Snoozed, fact: AuditFact
     ) -> Asked | None:
-        return await self._db.write(timers.snooze(interrupt, who, snoozed, fact))
+        asked = await self._db.write(timers.snooze(interrupt, who, snoozed, fact))
+        self.posted()
+        return asked
 
     async def ask_again(
         self, expired: Asked, successor: Interrupt, facts: Sequence[AuditFact], posts: Sequence[Post]
     ) -> bool:
-        return await self._db.write(timers.ask_again(expired, successor, facts, posts))
+        opened = await self._db.write(timers.ask_again(expired, successor, facts, posts))
+        self.posted()
+        return opened
 
     async def waiting(self, *, limit: int = tx.PAGE) -> tuple[tuple[Waiting, ...], int]:
         """Return what waits for people, the next to expire first, and how many wait in all."""
@@ -219,7 +228,10 @@ class SqlStore:
 
     async def claim_mark(self, name: str, at: datetime, posts: Sequence[Post] = ()) -> bool:
         """Whether nobody did yet what `name` stands for at `at`; this caller is to do it, or `posts` is it."""
-        return await self._db.write(timers.claim_mark(name, at, posts))
+        claimed = await self._db.write(timers.claim_mark(name, at, posts))
+        if posts:
+            self.posted()
+        return claimed
 
     async def removable(self, before: datetime, *, limit: int) -> tuple[RunId, ...]:
         return await self._db.read(retention.removable(before, limit))

@@ -130,7 +130,10 @@ CLARIFICATION = replace(
         "understood": "delete <!channel> files",
         "touches": ["/srv"],
         "assumptions": [],
-        "fields": [{"question": "Which <!here> folder?"}, {"question": "How many?"}],
+        "fields": [
+            {"question": "Which <!here> folder?", "default": "/srv"},
+            {"question": "How many?", "default": 5},
+        ],
     },
 )
 FORM_QUESTION = replace(QUESTION, options=(), verbs=("respond", "reject", "cancel"), response_schema=FORM)
@@ -220,7 +223,6 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "card-question-shared-channel": opened(QUESTION, shared=True),
     "card-clarification": opened(CLARIFICATION),
     "card-clarified": settled(decided(Choose(option="go")), CLARIFICATION),
-    "card-clarified-over": settled(decided(Choose(option="go")), CLARIFICATION, over=True),
     "card-recovery": opened(RECOVERY),
     "card-recovery-shared-channel": opened(RECOVERY, shared=True),
     "card-review": opened(REVIEW),

@@ -11,13 +11,15 @@ from bot.domain.decision import Approve, Reject
 from bot.domain.errors import CheckpointNotFound, InvalidAnswer, NotAllowed
 from bot.domain.ids import InterruptId, RunId
 from bot.domain.transcript import ModelTurn, UserText
+from bot.engine.assess import Assessor
 from bot.engine.ports import CallStarted
 from bot.engine.runner import Request
 from bot.llm.scripted import ScriptedModel, call, calls, say, tool_call
 from bot.storage.codec import micros
 from tests.engine.lab import ANN, DEV, EVE, NOON, Lab
 from tests.engine.tools import GATES, marks
-from tests.time.desk import desk, ladder, posts, query, sweep
+from tests.scope.test_clarify import TOUCHING, Says, scoped
+from tests.time.desk import SLACK, desk, ladder, posts, query, sweep
 
 MARK = call("mark", {"path": "p"})
 
@@ -227,6 +229,26 @@ async def test_asking_again_after_the_end_starts_one_run_from_the_same_conversat
         assert marks(target) == []
         await bench.decide(await bench.only(first.run_id), Approve(), ANN)
         assert marks(target) == ["x"]
+
+
+async def test_a_clarification_nobody_answered_is_asked_again_with_the_request_itself(tmp_path: Path) -> None:
+    async with scoped(tmp_path, [], Assessor(Says(TOUCHING, TOUCHING))) as bench:
+        bench.thread = SLACK
+        run = await bench.ask("clean up old test files")
+        old = await bench.only(run)
+        bench.clock.pass_(minutes=16)
+        await sweep(bench)
+        (notice,) = await posts(bench, "expiry")
+        assert (notice["ask"], notice["ending"], notice["may_ask_again"]) == (
+            "clarification",
+            "run_stopped",
+            True,
+        )
+        again = await bench.runner.ask_again(old.id, DEV)
+        await bench.supervisor.idle()
+        assert (again.how, (await bench.only(again.run_id)).kind) == ("new_run", "clarification")
+        (first,) = await bench.items(again.run_id)
+        assert first == UserText(author=DEV.id, text="clean up old test files")
 
 
 async def test_only_an_expired_question_and_only_by_those_it_concerns(tmp_path: Path) -> None:

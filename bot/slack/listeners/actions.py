@@ -151,6 +151,11 @@ async def _more(bot: Bot, click: Click) -> None:
             raise BotError("I do not know this entry (any more).")
 
 
+async def _rescope(bot: Bot, click: Click) -> None:
+    await bot.office.runner.change_scope(RunId(click.value), await bot.decider(click.user))
+    bot.whisper(click.user, click.where, whisper("I ask about the scope again before I go on."))
+
+
 async def _revoke(bot: Bot, click: Click) -> None:
     await revoke(bot, click.value, click.user)
     bot.whisper(click.user, click.where, whisper("Revoked. The next such call is asked about again."))
@@ -177,12 +182,6 @@ async def _again(bot: Bot, click: Click) -> None:
     person = await bot.decider(click.user)
     await bot.office.runner.ask_again(InterruptId(click.value), person)
     bot.whisper(click.user, click.where, whisper("Asked again."))
-
-
-async def _rescope(bot: Bot, click: Click) -> None:
-    person = await bot.decider(click.user)
-    await bot.office.runner.change_scope(RunId(click.value), person)
-    bot.whisper(click.user, click.where, whisper("I ask about the scope again before I go on."))
 
 
 async def _nothing(_bot: Bot, _click: Click) -> None:

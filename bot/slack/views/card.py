@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from bot.domain.canonical import JsonObject
-from bot.domain.decision import Decided
 from bot.domain.interrupt import Asked, Interrupt, Option
 from bot.domain.literal import hides_something, shortened, visible
 from bot.domain.tool import Impact
@@ -79,7 +78,7 @@ def card(it: Card) -> JsonObject:
     if is_open:
         blocks += [*_said(interrupt), *_buttons(it), _terms(it)]
     else:
-        blocks += [*ending(it.asked, it.after), *_rescope(it), _trace(it)]
+        blocks += [*ending(it.asked, it.after), _trace(it)]
     return {"text": f"{title} ({interrupt.id}), asked by {person(interrupt.requester)}", "blocks": blocks}
 
 
@@ -280,15 +279,6 @@ def _terms(it: Card) -> Block:
         f"{person(interrupt.requester)} asked · {deciders(asked)} {verb}{needed}{agreed}"
         f" · expires {when(interrupt.expires_at)} · {interrupt.id}"
     )
-
-
-def _rescope(it: Card) -> list[Block]:
-    """A confirmed scope can be changed as long as the run goes on."""
-    outcome = it.asked.outcome
-    confirmed = isinstance(outcome, Decided) and outcome.decision.answer.verb in {"choose", "respond"}
-    if it.asked.interrupt.kind != "clarification" or not confirmed or it.after.over:
-        return []
-    return [actions(_block_id(it), button("Change…", names.RESCOPE, it.asked.interrupt.run_id))]
 
 
 def _trace(it: Card) -> Block:

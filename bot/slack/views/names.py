@@ -11,6 +11,7 @@ EXPLAIN = "af:explain"
 REVIEW = "af:review"
 MORE = "af:more"
 REVOKE = "af:revoke"
+#: On the notice of an expired question, and on the confirmed scope.
 AGAIN = "af:again"
 RESCOPE = "af:rescope"
 #: Opens a link; Slack tells us of the click all the same.
