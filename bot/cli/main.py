@@ -8,12 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from bot.cli import Commands, audit, chat, policy, run, runs
+from bot.cli import Commands, audit, chat, doctor, policy, run, runs
 from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
 _COMMANDS: tuple[Callable[[Commands], None], ...] = (
     run.add_parser,
+    doctor.add_parser,
     chat.add_parser,
     runs.add_parser,
     lambda commands: policy.add_parser(commands, from_database),
