@@ -18,8 +18,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[postgres]'
 	@touch $@
 
-demo: $(STAMP)  ## Talk to the agent in the terminal (offline model unless ANTHROPIC_API_KEY is set)
-	@$(BIN)/askfirst chat --demo
+demo: $(STAMP)  ## Try everything in a small Slack in your browser (offline model unless ANTHROPIC_API_KEY is set)
+	@exec $(BIN)/askfirst playground
 
 test: $(STAMP)  ## Run every test
 	@$(BIN)/python -m pytest -n auto $(ARGS)

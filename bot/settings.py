@@ -105,6 +105,25 @@ class Settings(BaseSettings):
         default="https://slack.com/api/", validation_alias=AliasChoices("SLACK_API_URL")
     )
 
+    #: Where the HTTP API listens. Loopback, unless told otherwise.
+    api_host: str = "127.0.0.1"
+    api_port: int = Field(default=8787, ge=0, le=65535)
+    #: Further names it is reached by; requests for other hosts are refused. Comma-separated.
+    api_hosts: str = ""
+    #: Origins whose pages may call it; none by default. Comma-separated.
+    api_origins: str = ""
+    #: A token's requests a minute.
+    api_per_minute: float = Field(default=240.0, gt=0)
+    api_body_bytes: int = Field(default=1_000_000, ge=1024)
+    #: Also speak the AG-UI dialect from before 1.0: on_interrupt events, forwardedProps.command.
+    agui_legacy: bool = False
+    #: Where OpenTelemetry traces go (OTLP over HTTP); none by default.
+    otlp_endpoint: str | None = Field(
+        default=None, validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_ENDPOINT")
+    )
+    #: How logs are written: text for people, json for machines.
+    log_format: Literal["text", "json"] = "text"
+
     @property
     def offline(self) -> bool:
         return self.anthropic_api_key is None

@@ -3,30 +3,40 @@
 import logging
 import os
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
+from aiohttp import web
+
+from bot.api.app import make_app
+from bot.api.client_tools import ClientPolicies, ClientToolbox
+from bot.api.metrics import Metrics
+from bot.api.ports import Access, Check, Limits
+from bot.api.ports import World as ApiWorld
+from bot.api.stream import HttpFront
+from bot.domain.canonical import JsonObject
 from bot.domain.errors import ConfigError
-from bot.domain.ids import RunId, ThreadId, UserId, WorkerId, readable
+from bot.domain.ids import CallId, RunId, ThreadId, UserId, WorkerId, readable
 from bot.domain.interrupt import Interrupt
 from bot.domain.person import Person
-from bot.domain.run import AgentSpec, Head
-from bot.domain.tool import ToolCall
+from bot.domain.run import AgentSpec, Breakpoint, Head, Thread
+from bot.domain.tool import ToolCall, ToolDefinition
 from bot.engine.approvals import Approvals
 from bot.engine.assess import Assessor
 from bot.engine.driver import World
 from bot.engine.judge import Judge
 from bot.engine.live_policies import LivePolicies
-from bot.engine.ports import Clock, Front, Model, People
+from bot.engine.ports import Clock, Front, Ids, LiveEvent, Model, People, Toolbox
 from bot.engine.runner import Runner
 from bot.engine.supervisor import Supervisor
 from bot.engine.tasks import beside
 from bot.llm.anthropic import AnthropicModel
 from bot.llm.offline import OfflineModel
+from bot.policy.context import Context
 from bot.policy.explain import Explanation, explain
 from bot.policy.shell import Proof, prove
 from bot.scheduler.jobs import Waking, keeping_time
@@ -37,6 +47,7 @@ from bot.slack.bot import Bot
 from bot.slack.errands import Errands
 from bot.slack.front import SlackFront
 from bot.slack.http import serving
+from bot.slack.messenger import SlackMessenger
 from bot.slack.people import Channels, SlackPeople
 from bot.slack.poster import Poster
 from bot.slack.render import Renderer
@@ -44,6 +55,7 @@ from bot.slack.routes import Routes
 from bot.slack.socket import Sockets
 from bot.slack.tokens import slack_tokens
 from bot.slack.web import Identity, open_web
+from bot.storage.announce import AnnouncingStore
 from bot.storage.sqlite import open_sqlite
 from bot.storage.store import Database, SqlStore
 from bot.storage.workers import is_gone, this_worker
@@ -77,11 +89,30 @@ class RandomIds:
         return ThreadId(readable(secrets.randbits(50), 10))
 
 
-class Alone:
-    """People of a terminal: whoever sits there is who they are to the operating system."""
+class Fronts:
+    """Several fronts as one: everybody who watches sees everything, the thread's own front besides."""
+
+    def __init__(self, by_name: Mapping[str, Front], *, watching: Sequence[Front] = ()) -> None:
+        self._by_name = by_name
+        self._watching = tuple(watching)
+
+    async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:
+        for watcher in self._watching:
+            await watcher.show(thread, run_id, event)
+        own = self._by_name.get(thread.front)
+        if own is not None:
+            await own.show(thread, run_id, event)
+
+
+class TokenPeople:
+    """People where no front knows better: whoever got this far is a member, in the groups their tokens name."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
 
     async def person(self, user: UserId) -> Person:
-        return Person(id=user)
+        tokens = await self._store.tokens_of(user)
+        return Person(id=user, groups=frozenset(group for token in tokens for group in token.groups))
 
 
 def policy_paths(settings: Settings) -> tuple[Path, ...]:
@@ -98,13 +129,14 @@ class Engine:
 
     runner: Runner
     supervisor: Supervisor
-    store: SqlStore
+    store: AnnouncingStore
     policies: LivePolicies
-    toolbox: Registry
+    toolbox: Toolbox
     judge: Judge
     worker: WorkerId
     settings: Settings
     alarm: Alarm
+    ids: Ids
 
     def explain(self, head: Head, interrupt: Interrupt) -> Explanation | None:
         """Every rule that was looked at for the planned call, as the policy is now."""
@@ -114,6 +146,27 @@ class Engine:
         call = ToolCall(id=interrupt.call_id, tool=interrupt.planned.tool, args=interrupt.planned.args)
         context = self.judge.context(head, interrupt.planned, interrupt.impact)
         return explain(policy, call, context)
+
+    def explain_call(self, tool: str, args: JsonObject, channel: str, requester: UserId) -> Explanation:
+        """What the policy of `channel` would say to a call, without measuring it."""
+        agent = self.agent(channel)
+        known = next((each for each in self.toolbox.definitions(agent) if each.name == tool), None)
+        context = Context(
+            tool=known,
+            now=utc_now(),
+            requester=requester,
+            channel=channel,
+            cwd=agent.cwd or "/",
+            environment=agent.environment,
+        )
+        policy = self.policies.current.for_channel(channel)
+        return explain(policy, ToolCall(id=CallId("explain"), tool=tool, args=args), context)
+
+    def breakpoints(self, channel: str) -> tuple[Breakpoint, ...]:
+        return self.policies.for_channel(channel).breakpoints
+
+    def tools(self, agent: AgentSpec) -> tuple[ToolDefinition, ...]:
+        return self.toolbox.definitions(agent)
 
     def agent(self, channel: str) -> AgentSpec:
         """Who works in this channel: the policy's agent, completed with the operator's settings."""
@@ -145,10 +198,10 @@ async def open_model(settings: Settings) -> AsyncGenerator[Model]:
 
 
 @asynccontextmanager
-async def open_store(settings: Settings) -> AsyncGenerator[SqlStore]:
+async def open_store(settings: Settings) -> AsyncGenerator[AnnouncingStore]:
     """Only the database, for commands that look and do not drive."""
     async with _open_database(settings.database) as database:
-        yield SqlStore(database, is_gone)
+        yield AnnouncingStore(database, is_gone)
 
 
 def _open_database(where: str) -> AbstractAsyncContextManager[Database]:
@@ -214,10 +267,18 @@ async def open_engine(
     policies = LivePolicies(policy_paths(settings))
     worker = this_worker(secrets.randbits(30))
     async with AsyncExitStack() as stack:
-        toolbox = await stack.enter_async_context(open_toolbox(settings, clock, messenger, tools))
+        toolbox = ClientToolbox(
+            await stack.enter_async_context(open_toolbox(settings, clock, messenger, tools))
+        )
         store = await stack.enter_async_context(open_store(settings))
         model = model or await stack.enter_async_context(open_model(settings))
-        judge = Judge(toolbox=toolbox, policies=policies, store=store, clock=clock, people=people or Alone())
+        judge = Judge(
+            toolbox=toolbox,
+            policies=ClientPolicies(policies),
+            store=store,
+            clock=clock,
+            people=people or TokenPeople(store),
+        )
         waking = Waking(front)
         world = World(
             store=store,
@@ -237,11 +298,13 @@ async def open_engine(
         supervisor = await stack.enter_async_context(Supervisor(world).running())
         await stack.enter_async_context(beside(policies.watch(store, clock)))
         approvals = Approvals(store, toolbox, judge, clock, worker=worker, rules=world.time)
-        runner = Runner(world, supervisor, approvals, RandomIds())
+        ids = RandomIds()
+        runner = Runner(world, supervisor, approvals, ids)
         alarm = await stack.enter_async_context(keeping_time(runner, store, clock, settings.chores, waking))
         yield Engine(
             runner=runner,
             alarm=alarm,
+            ids=ids,
             supervisor=supervisor,
             store=store,
             policies=policies,
@@ -299,12 +362,23 @@ async def _slack(
     async with AsyncExitStack() as stack:
         web = await stack.enter_async_context(open_web(tokens.bot, settings.slack_api_url))
         me = await web.identity()
-        errands = await stack.enter_async_context(Errands().running())
-        people, front = SlackPeople(web, me.team), SlackFront(web, errands)
+        errands, live = Errands(), Errands()
+        people, front = SlackPeople(web, me.team), SlackFront(web, live)
         engine = await stack.enter_async_context(
-            open_engine(settings, front, people=people, model=model, tools=tools, clock=clock)
+            open_engine(
+                settings,
+                front,
+                people=people,
+                messenger=SlackMessenger(web),
+                model=model,
+                tools=tools,
+                clock=clock,
+            )
         )
         front.records = engine.store
+        # After the engine, so that they end before its store is closed.
+        await stack.enter_async_context(errands.running())
+        await stack.enter_async_context(live.running(patience=0))
         renderer = Renderer(engine.store, Channels(web), front.finish)
         poster = Poster(engine.store, web, renderer, worker=engine.worker, clock=clock)
         engine.store.posted = poster.poke
@@ -322,3 +396,47 @@ async def _slack(
         else:
             sockets = await stack.enter_async_context(Sockets(app, tokens.app).running())
             yield SlackBot(engine=engine, me=me, sockets=sockets)
+
+
+@asynccontextmanager
+async def open_api(
+    engine: Engine, front: HttpFront, metrics: Metrics, *, checks: Mapping[str, Check] | None = None
+) -> AsyncGenerator[str]:
+    """The HTTP API of a running engine, listening as the settings say; yields its address.
+
+    `front` and `metrics` must be among the engine's fronts. `checks` are what `/readyz` asks besides the database.
+    """
+    settings, store = engine.settings, engine.store
+    store.on_run, store.on_change, store.on_settled = front.changed, metrics.committed, metrics.settled
+    world = ApiWorld(
+        runner=engine.runner,
+        store=store,
+        policy=engine,
+        ids=engine.ids,
+        clock=utc_now,
+        limits=Limits(per_minute=settings.api_per_minute, body_bytes=settings.api_body_bytes),
+        access=Access(
+            hosts=Access().hosts | _listed(settings.api_hosts), origins=_listed(settings.api_origins)
+        ),
+        checks=dict(checks or {}),
+        legacy_agui=settings.agui_legacy,
+    )
+    runner = web.AppRunner(make_app(world, front, metrics), access_log=None, shutdown_timeout=5.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, settings.api_host, settings.api_port)
+        try:
+            await site.start()
+        except OSError as error:
+            place = f"{settings.api_host}:{settings.api_port}"
+            raise ConfigError(
+                f"The API cannot listen on {place}: {error.strerror}. Set ASKFIRST_API_PORT."
+            ) from error
+        host, port = runner.addresses[0][:2]
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    finally:
+        await runner.cleanup()
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(part.strip() for part in text.split(",") if part.strip())

@@ -15,7 +15,10 @@ from bot.wiring import open_store
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
-        "audit", help="verify or export the record of everything that was decided and done"
+        "audit",
+        help="verify or export the record of what was decided and done",
+        description="The record of every verdict, click, decision and execution. Each line holds the hash of the one "
+        "before, so that none can be changed or cut out unnoticed.",
     )
     parser.add_argument("--database", help="where it is kept (default: .askfirst/askfirst.db)")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)

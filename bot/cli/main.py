@@ -8,17 +8,20 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from bot.cli import Commands, audit, chat, doctor, policy, run, runs
+from bot.cli import Commands, audit, chat, doctor, playground, policy, run, runs, serve, tokens
 from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
 _COMMANDS: tuple[Callable[[Commands], None], ...] = (
+    playground.add_parser,
     run.add_parser,
     doctor.add_parser,
     chat.add_parser,
     runs.add_parser,
     lambda commands: policy.add_parser(commands, from_database),
     audit.add_parser,
+    serve.add_parser,
+    tokens.add_parser,
 )
 
 
@@ -45,11 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+class _Help(argparse.HelpFormatter):
+    """Keeps each command and its line together; argparse forgets that commands are indented."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = len("playground") + 4
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="askfirst",
-        description="Agents that ask before they act.",
-        epilog="Settings come from the environment or .env; .env.example lists them.",
+        description="Agents that ask before they act. To see it, run: askfirst playground",
+        epilog="askfirst COMMAND --help tells more about each. Settings come from the environment or .env; "
+        ".env.example lists them.",
+        formatter_class=_Help,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in _COMMANDS:

@@ -34,8 +34,12 @@ History: TypeAlias = Callable[[datetime | None], Iterable[PastCall]]
 
 def add_parser(subparsers: Subparsers, history: History | None = None) -> None:
     """Add `policy` and its subcommands; `history` provides past calls when no `--history` file is given."""
-    policy = subparsers.add_parser("policy", help="check, explain and try out policy files")
-    commands = policy.add_subparsers(dest="policy_command", required=True, metavar="COMMAND")
+    policy = subparsers.add_parser(
+        "policy",
+        help="check, explain and try out policy files",
+        description="Work on policy files before they are in force. Nothing here runs a tool or asks anybody.",
+    )
+    commands = policy.add_subparsers(title="actions", dest="policy_command", required=True, metavar="ACTION")
 
     check = _command(
         commands, "check", "validate the files, run their tests, point out likely mistakes", _check

@@ -17,7 +17,7 @@ def add_parser(commands: Commands) -> None:
         description="Run the bot in Slack: Socket Mode with SLACK_APP_TOKEN, HTTP with SLACK_SIGNING_SECRET.",
     )
     parser.add_argument("--dir", type=Path, dest="workdir", help="where the agent works (default: here)")
-    parser.add_argument("--database", type=Path, help="where to keep runs (default: .askfirst/askfirst.db)")
+    parser.add_argument("--database", help="where to keep runs (default: .askfirst/askfirst.db)")
     parser.add_argument("--policies", type=Path, help="policy file or folder (default: policies)")
     parser.set_defaults(run=run)
 

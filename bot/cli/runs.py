@@ -26,7 +26,11 @@ from bot.wiring import Engine, open_engine, open_store
 
 
 def add_parser(commands: Commands) -> None:
-    parser = commands.add_parser("runs", help="list, show, resume, cancel and fork runs")
+    parser = commands.add_parser(
+        "runs",
+        help="list, show, resume, cancel and fork runs",
+        description="Look into runs and go on with them: what was asked in Slack can be answered here, too.",
+    )
     parser.add_argument("--database", help="where runs are kept (default: .askfirst/askfirst.db)")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_looking(actions)

@@ -8,7 +8,7 @@ from typing import Literal
 from bot.domain.canonical import JsonObject
 from bot.domain.ids import CallId, InterruptId, RunId, ThreadId, UserId
 from bot.domain.scope import ScopeContract
-from bot.domain.tool import Impact, Planned
+from bot.domain.tool import Impact, Planned, ToolDefinition
 from bot.domain.transcript import Usage
 from bot.domain.verdict import Verdict
 
@@ -50,6 +50,8 @@ class AgentSpec:
     environment: str = ""
     #: How long a waiting run can be resumed at most; no question outlives it.
     patience: timedelta = timedelta(hours=24)
+    #: Tools that live in the client of this run. Kept with it, so that a restart can go on.
+    client_tools: tuple[ToolDefinition, ...] = ()
 
     def has(self, tool: str) -> bool:
         """Whether this agent was given the tool."""

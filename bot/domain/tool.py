@@ -40,6 +40,8 @@ class ToolDefinition:
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
+    #: Whether it runs in the asker's own client, which answers its calls.
+    client: bool = False
 
     #: Changes when the tool's description or schema changes; approvals and grants are bound to it.
     fingerprint: str = field(init=False, default="")

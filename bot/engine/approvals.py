@@ -28,6 +28,7 @@ from bot.domain.run import Head
 from bot.domain.tool import Planned, ToolCall
 from bot.domain.verdict import Allow, Ask, Deny
 from bot.engine import answers, clarify, expiry, questions
+from bot.engine.events import Judgement
 from bot.engine.judge import Judge
 from bot.engine.ports import Checkpoint, Clock, Post, Store, Toolbox
 from bot.engine.rights import objection
@@ -109,6 +110,26 @@ class Approvals:
         head = await self._head(interrupt)
         clarify.check(fields, values, cwd=head.agent.cwd, now=now)
 
+    async def rehearse(self, interrupt_id: InterruptId, answer: Answer, person: Person) -> None:
+        """Raise what `decide` would raise, and settle nothing: for answers that count only together."""
+        now = self._clock()
+        asked = await self._store.asked(interrupt_id)
+        if asked is None:
+            raise CheckpointNotFound(interrupt_id)
+        if asked.outcome is not None:
+            raise too_late(asked)
+        if now >= asked.interrupt.expires_at:
+            raise CheckpointNotFound(interrupt_id, "it has expired")
+        await self._admit(person, asked, now)
+        answers.check(asked.interrupt, answer)
+        if asked.interrupt.kind == "clarification":
+            await self._check_scope(asked.interrupt, answer, now)
+        if isinstance(answer, Edit) and asked.interrupt.kind == "approval":
+            await self._judged(asked.interrupt, answer)
+        elif (planned := _chosen(asked.interrupt, answer)) is not None:
+            decision = Decision(answer=answer, by=person.id, at=now)
+            await self._bound(asked.interrupt, Decided(decision=decision), planned)
+
     async def snooze(self, interrupt_id: InterruptId, person: Person, until: datetime) -> Snoozed:
         """Remind this person, who may decide but does not want to now; return when, and when it expires.
 
@@ -128,10 +149,14 @@ class Approvals:
 
     async def _may_decide(self, interrupt_id: InterruptId, person: Person, now: datetime) -> Asked:
         asked = await self._open_or_raise(interrupt_id, now)
+        await self._admit(person, asked, now)
+        return asked
+
+    async def _admit(self, person: Person, asked: Asked, now: datetime) -> None:
+        """Raise NotAllowed for somebody who may not decide, and record that they tried."""
         if problem := objection(person, asked):
             await self._store.record([_fact("click_refused", asked, now, by=person.id, why=problem)])
             raise NotAllowed(problem)
-        return asked
 
     async def _open_or_raise(self, interrupt_id: InterruptId, now: datetime) -> Asked:
         asked = await self._store.asked(interrupt_id)
@@ -250,6 +275,27 @@ class Approvals:
     async def _edit(self, asked: Asked, edit: Edit, decision: Decision, person: Person) -> Counted:
         """Judge the edited call from the top. It may be forbidden, fine, or need other approvers."""
         interrupt = asked.interrupt
+        head, judgement = await self._judged(interrupt, edit)
+        planned = judgement.planned
+        if isinstance(judgement.verdict, Ask):
+            ask = judgement.verdict
+            again = questions.approval(
+                InterruptId(f"{interrupt.id}e"), head, judgement, ask, said=interrupt.said, now=decision.at
+            )
+            alone = ask.terms.quorum <= 1 and not objection(person, Asked(interrupt=again))
+            if not alone:
+                return await self._replace(asked, again, decision)
+        outcome = Decided(
+            decision=decision,
+            planned=planned,
+            impact=judgement.impact,
+            verdict=judgement.verdict,
+            digest=judgement.digest,
+        )
+        return await self._settle(asked, outcome, [_decision_fact(asked, outcome)])
+
+    async def _judged(self, interrupt: Interrupt, edit: Edit) -> tuple[Head, Judgement]:
+        """Return what the policy says to the edited call; raise InvalidAnswer if it cannot be."""
         assert interrupt.planned is not None
         assert interrupt.call_id is not None
         planned = Planned(tool=interrupt.planned.tool, args=edit.args or {})
@@ -263,28 +309,8 @@ class Approvals:
                 raise InvalidAnswer(judgement.invalid)
             case Deny(reason=reason):
                 raise InvalidAnswer(f"The policy forbids the edited call: {reason}")
-            case Allow():
-                pass
-            case Ask() as ask:
-                again = questions.approval(
-                    InterruptId(f"{interrupt.id}e"),
-                    head,
-                    judgement,
-                    ask,
-                    said=interrupt.said,
-                    now=decision.at,
-                )
-                alone = ask.terms.quorum <= 1 and not objection(person, Asked(interrupt=again))
-                if not alone:
-                    return await self._replace(asked, again, decision)
-        outcome = Decided(
-            decision=decision,
-            planned=planned,
-            impact=judgement.impact,
-            verdict=judgement.verdict,
-            digest=judgement.digest,
-        )
-        return await self._settle(asked, outcome, [_decision_fact(asked, outcome)])
+            case Allow() | Ask():
+                return head, judgement
 
     async def _replace(self, asked: Asked, successor: Interrupt, decision: Decision) -> Counted:
         """The editor may not approve this alone: the edited call is a question of its own."""

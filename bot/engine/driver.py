@@ -56,9 +56,11 @@ from bot.engine.ports import (
     ModelRequest,
     Note,
     Progress,
+    Retrying,
     RunEnded,
     Store,
     Suspended,
+    TextDelta,
     Toolbox,
 )
 from bot.engine.prompt import system_prompt
@@ -207,10 +209,13 @@ class Driver:
     async def _think(self, request: ModelRequest) -> None:
         try:
             async for event in self._world.model.stream(request):
-                if isinstance(event, ModelTurn):
-                    self.tell(Answered(turn=event))
-                else:
-                    await self._show(event)
+                match event:
+                    case ModelTurn():
+                        self.tell(Answered(turn=event))
+                    case TextDelta():
+                        await self._show(replace(event, entry=self._head.cursor))
+                    case Retrying():
+                        await self._show(event)
         except (Upstream, ConfigError) as error:
             self.tell(Broke(why=str(error)))
         except Exception:

@@ -36,6 +36,7 @@ def call_context(head: Head, call_id: CallId, state: CallState | None = None) ->
         idempotency_key=f"{head.run_id}/{call_id}",
         resumed=resumed,
         approved=state.approved if state else False,
+        client_tools=head.agent.client_tools,
     )
 
 
@@ -185,7 +186,10 @@ class Judge:
 
     def _definition(self, head: Head, name: str) -> ToolDefinition | None:
         """Only what this agent was given counts as known."""
-        return self.toolbox.definition(name) if head.agent.has(name) else None
+        known = self.toolbox.definition(name)
+        if known is not None:
+            return known if head.agent.has(name) else None
+        return next((tool for tool in head.agent.client_tools if tool.name == name), None)
 
     async def _options(
         self, head: Head, call_id: CallId, planned: Planned, impact: Impact | None, verdict: Verdict

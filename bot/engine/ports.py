@@ -40,6 +40,8 @@ class ModelRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
     text: str
+    #: Which entry of the transcript the turn it belongs to will be; the driver fills it in.
+    entry: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,8 @@ class CallContext:
     resumed: Resumed | None = None
     #: Whether people said yes to exactly these arguments.
     approved: bool = False
+    #: Tools that live in the client of this run; they are answered there.
+    client_tools: tuple[ToolDefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +217,18 @@ class DuePost:
     attempts: int = 0
     #: An earlier attempt got no answer: the message may be there although nobody knows where.
     maybe_sent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFacts:
+    """Everything a card shows of an interrupt, as of one moment."""
+
+    asked: Asked
+    #: Where its run stands, and how many of its questions are open.
+    state: RunState
+    left: int
+    #: What came of the call, once it is settled.
+    result: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

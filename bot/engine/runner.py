@@ -136,6 +136,10 @@ class Runner:
             await asyncio.sleep(self._pace.rest(clock() - start, clock() - began, fired))
         return done
 
+    async def rehearse(self, interrupt: InterruptId, answer: Answer, person: Person) -> None:
+        """Raise what `decide` would raise, and settle nothing."""
+        await self._approvals.rehearse(interrupt, answer, person)
+
     async def expire_due(self) -> int:
         """Do what time wants done; return how many questions nobody answered in time."""
         return (await self.sweep()).expired

@@ -5,6 +5,7 @@ click "Approve". Clicks answer at once; whether the app acked comes over the fee
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from hmac import compare_digest
@@ -23,6 +24,9 @@ from bot.playground.snapshot import snapshot
 from bot.playground.sockets import Sockets
 
 Action = Callable[["Control", Arguments], Awaitable[Json]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+#: Puts a handler behind the checks of the control API.
+Guard = Callable[[Handler], Handler]
 _KEEP_ALIVE_SECONDS = 15.0
 
 
@@ -35,10 +39,10 @@ class Control:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/_control/state", self._guarded(self.state)),
-            web.get("/_control/feed", self._guarded(self.feed)),
-            web.get("/_control/transcript", self._guarded(self.transcript)),
-            web.post("/_control/{action}", self._guarded(self.act)),
+            web.get("/_control/state", self.guarded(self.state)),
+            web.get("/_control/feed", self.guarded(self.feed)),
+            web.get("/_control/transcript", self.guarded(self.transcript)),
+            web.post("/_control/{action}", self.guarded(self.act)),
         ]
 
     def person(self, args: Arguments) -> Person:
@@ -97,6 +101,12 @@ class Control:
         await response.prepare(request)
         last = request.headers.get("Last-Event-ID") or request.query.get("after") or ""
         number = int(last) if last.isdecimal() else self.hub.feed.number
+        # The page went away, for example to be loaded again: nothing is wrong.
+        with contextlib.suppress(ConnectionResetError):
+            await self._follow(response, number)
+        return response
+
+    async def _follow(self, response: web.StreamResponse, number: int) -> None:
         while not self.hub.feed.closed:
             changes = self.hub.feed.since(number)
             if changes is None:
@@ -110,11 +120,10 @@ class Control:
                     await self.hub.feed.wait(number)
             except TimeoutError:
                 await response.write(b": still here\n\n")
-        return response
 
-    def _guarded(
-        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    def guarded(self, handler: Handler) -> Handler:
+        """Let a request through to `handler` only from our own page, with the token."""
+
         async def guarded(request: web.Request) -> web.StreamResponse:
             # Browsers send Origin with every cross-site request; ours is the address the page came from.
             origin = request.headers.get("Origin")

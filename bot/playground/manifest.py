@@ -18,7 +18,9 @@ EVENT_SCOPES = {
     "agent_session_stopped": "assistant:write",
     "app_context_changed": "assistant:write",
 }
-DEFAULT = Path(__file__).parents[2] / "manifest.yml"
+_PACKAGED = Path(__file__).parents[1] / "_manifest.yml"
+#: Beside the code in a checkout; in an installed package, in it.
+DEFAULT = _PACKAGED if _PACKAGED.exists() else Path(__file__).parents[2] / "manifest.yml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,16 +11,16 @@ await slack.approver.clicks("Approve", in_=card)
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from aiohttp import web
 
 from bot.playground import cast
 from bot.playground.clock import Clock
-from bot.playground.control import Control
+from bot.playground.control import Control, Guard
 from bot.playground.delivery import Courier
 from bot.playground.errors import Unsafe
 from bot.playground.faults import Faults
@@ -28,6 +28,7 @@ from bot.playground.feed import Feed
 from bot.playground.http_events import HttpEvents
 from bot.playground.hub import Hub
 from bot.playground.manifest import Manifest, read_manifest
+from bot.playground.pages import page_routes
 from bot.playground.people import Person, person
 from bot.playground.places import Place
 from bot.playground.rates import Rates
@@ -37,6 +38,12 @@ from bot.playground.shapes import Json
 from bot.playground.sockets import Sockets
 from bot.playground.transcript import ApiCall, Transcript
 from bot.playground.world import Channel, Happened, User, World
+
+Routes: TypeAlias = Sequence[web.RouteDef]
+
+
+def _nothing_more(_guard: Guard) -> Routes:
+    return ()
 
 
 class Workspace:
@@ -63,10 +70,12 @@ class Workspace:
         host: str = "127.0.0.1",
         port: int = 0,
         patience: float = 10.0,
+        more: Callable[[Guard], Routes] = _nothing_more,
     ) -> AsyncGenerator[Self]:
         """Serve a workspace with its people on loopback until the block ends.
 
         The clock stands still unless a running one is given. A wait takes `patience` real seconds at most.
+        `more` adds routes; what it is given puts them behind the same checks as the control API.
 
         Raises:
             Unsafe: a token looks real, or `host` is not loopback.
@@ -78,10 +87,12 @@ class Workspace:
             app=require_playground_token(app_token or new_token("xapp")),
         )
         asked_for = manifest or await asyncio.to_thread(read_manifest)
+        pages = await asyncio.to_thread(page_routes)
         hub, sockets = _build(clock or Clock(), asked_for, patience)
         async with asyncio.TaskGroup() as tasks:
             slack = cls(hub, sockets, tokens, tasks)
-            runner = web.AppRunner(slack._application(tokens), access_log=None, shutdown_timeout=1.0)
+            application = slack._application(tokens, pages, more)
+            runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
             await runner.setup()
             try:
                 await web.TCPSite(runner, host, port).start()
@@ -241,10 +252,11 @@ class Workspace:
         self.hub.reset()
         cast.populate(self.hub.world)
 
-    def _application(self, tokens: Tokens) -> web.Application:
+    def _application(self, tokens: Tokens, pages: Routes, more: Callable[[Guard], Routes]) -> web.Application:
         app = web.Application(middlewares=[loopback_only], client_max_size=LARGEST_BODY)
         app.add_routes(Server(self.hub, self.sockets, tokens).routes())
-        app.add_routes(Control(self.hub, self.sockets, self.control_token, self.reset).routes())
+        control = Control(self.hub, self.sockets, self.control_token, self.reset)
+        app.add_routes([*control.routes(), *pages, *more(control.guarded)])
         return app
 
     async def _close(self) -> None:

@@ -79,6 +79,7 @@ class People:
             remind=tuple(after for after in approval.remind or base.remind if after < expires),
             escalate=escalate if escalate and escalate.after < expires else None,
             on_timeout=approval.on_timeout or base.on_timeout,
+            snooze_extends=base.snooze_extends if approval.snooze is None else approval.snooze == "extend",
             grantable=grantable,
         )
         return RuleTerms(terms=_with_options(terms, approval.options), named=approval.by is not None)
@@ -93,6 +94,7 @@ def not_looser(own: ApprovalTerms, inherited: ApprovalTerms) -> ApprovalTerms:
         quorum=max(own.quorum, inherited.quorum),
         reason_required=own.reason_required or inherited.reason_required,
         expires=min(own.expires, inherited.expires),
+        snooze_extends=own.snooze_extends and inherited.snooze_extends,
     )
 
 

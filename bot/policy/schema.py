@@ -87,6 +87,8 @@ class Approval(Strict):
     remind: list[Duration] | None = None
     escalate: Escalate | None = None
     on_timeout: Literal["deny", "cancel_run", "keep_waiting"] | None = None
+    #: Whether "not now, remind me later" may move the expiry as well.
+    snooze: Literal["bounded", "extend"] | None = None
     options: "Options | None" = None
 
 
@@ -186,6 +188,8 @@ class AskRule(RuleFile):
     remind: list[Duration] | None = None
     escalate: Escalate | None = None
     on_timeout: Literal["deny", "cancel_run", "keep_waiting"] | None = None
+    #: Whether "not now, remind me later" may move the expiry as well.
+    snooze: Literal["bounded", "extend"] | None = None
     options: Options | None = None
     #: Everything above, and `reason: required` for the decider, which a rule's own `reason` would hide.
     approval: Approval = Approval()

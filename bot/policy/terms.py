@@ -29,6 +29,7 @@ def combined(spoken: Sequence[RuleTerms]) -> ApprovalTerms:
         # Each option is judged again before it is offered, so offering all of them loosens nothing.
         options=_options(all_terms),
         grantable=all(terms.grantable for terms in all_terms),
+        snooze_extends=all(terms.snooze_extends for terms in all_terms),
     )
 
 

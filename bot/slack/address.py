@@ -37,7 +37,9 @@ class Address:
 
 
 def address_of(thread_id: str) -> Address:
-    """Read an address back from the id of a thread of ours."""
+    """Read an address back from the id of a thread of ours; a bare channel or person is a place, too."""
+    if "/" not in thread_id:
+        return Address(team="", channel=thread_id, ts="")
     _front, team, channel, ts = thread_id.split("/")
     return Address(team=team, channel=channel, ts=ts)
 

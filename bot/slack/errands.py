@@ -19,7 +19,7 @@ class Errands:
         self._going: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator["Errands"]:
+    async def running(self, *, patience: float = 2.0) -> AsyncGenerator["Errands"]:
         """Run errands inside this block; at its end give those under way a moment, then stop them."""
         async with asyncio.TaskGroup() as group:
             self._group = group
@@ -27,8 +27,8 @@ class Errands:
                 yield self
             finally:
                 self._group = None
-                if self._going:
-                    await asyncio.wait(self._going, timeout=2)
+                if self._going and patience:
+                    await asyncio.wait(self._going, timeout=patience)
                 for task in self._going:
                     task.cancel()
 
@@ -39,10 +39,6 @@ class Errands:
         task = self._group.create_task(_contained(work))
         self._going.add(task)
         task.add_done_callback(self._going.discard)
-
-    async def idle(self) -> None:
-        while self._going:
-            await asyncio.wait(list(self._going))
 
 
 async def _contained(work: Coroutine[Any, Any, None]) -> None:

@@ -10,6 +10,8 @@ from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.app.async_app import AsyncApp
 
+from bot.slack.routes import concerns_us
+
 PATH = "/slack/events"
 #: Older requests may be replays.
 WINDOW_SECONDS = 300
@@ -32,6 +34,8 @@ def application(app: AsyncApp, secret: str, now: Callable[[], float] = time.time
         signature = request.headers.get("X-Slack-Signature", "")
         if not signed(secret, timestamp, await request.read(), signature, now=now()):
             return web.Response(status=401, text="invalid signature")
+        if request.content_type == "application/json" and not concerns_us(await request.json()):
+            return web.Response()
         answer = await app.async_dispatch(await to_bolt_request(request))
         return await to_aiohttp_response(answer)
 

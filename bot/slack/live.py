@@ -37,6 +37,8 @@ ROTATE_CHARACTERS = 10_000
 #: Between two appends, and between two updates (50 a minute).
 APPEND_SECONDS = 0.5
 UPDATE_SECONDS = 1.5
+#: A run that is over sooner shows no status.
+STATUS_SECONDS = 0.3
 #: A run that has shown nothing for so long needs no task here.
 IDLE_SECONDS = 60.0
 
@@ -60,6 +62,9 @@ class Live:
         self._ts: str | None = None
         self._since = 0.0
         self._flushed = float("-inf")
+        #: What the status says, or would say.
+        self._doing = "is working on it …"
+        self._said = False
 
     def put(self, event: LiveEvent) -> None:
         self._queue.put_nowait(event)
@@ -68,12 +73,15 @@ class Live:
         self._queue.put_nowait(None)
 
     async def run(self) -> None:
-        await self._status("is working on it …", "processing")
         while True:
             try:
                 async with asyncio.timeout(self._patience()):
                     event = await self._queue.get()
             except TimeoutError:
+                if not self._said:
+                    # What is done in a moment needs no status, and Slack has its limits.
+                    await self._status(self._doing, "processing")
+                    continue
                 if not self._dirty() and self._ts is None:
                     return
                 await self._flush()
@@ -84,7 +92,7 @@ class Live:
 
     # What happens ---------------------------------------------------------------------------------------
 
-    async def _take(self, event: LiveEvent) -> bool:
+    async def _take(self, event: LiveEvent) -> bool:  # noqa: C901 - a table
         """Take notice of an event; False if there is nothing more to show for now."""
         match event:
             case TextDelta(text=text):
@@ -97,12 +105,15 @@ class Live:
                 await self._status("is waiting for the model …")
             case InterruptsOpened():
                 # The cards come next, each a message of its own; what follows them is another message, too.
+                had_a_message = self._ts is not None
                 await self._close("suspended")
-                await self._adopt(None)
+                if had_a_message:
+                    await self._adopt(None)
                 self._text, self._sent = "", 0
             case RunEnded():
                 await self._close("closed")
-                await self._status("")
+                if self._said:
+                    await self._status("")
                 return False
         if self._worth_showing() and self._now() - self._flushed >= self._pace():
             await self._flush()
@@ -113,7 +124,9 @@ class Live:
             case CallStarted(call_id=call_id, planned=planned):
                 self._tasks[call_id] = Task(id=call_id, title=planned.tool)
                 self._changed.add(call_id)
-                await self._status(f"is running {shortened(visible(planned.tool), 40)} …")
+                self._doing = f"is running {shortened(visible(planned.tool), 40)} …"
+                if self._said:
+                    await self._status(self._doing)
             case CallProgress(call_id=call_id, text=text):
                 known = self._tasks.get(call_id)
                 if known is not None:
@@ -138,6 +151,8 @@ class Live:
         return APPEND_SECONDS if self._mode == "stream" else UPDATE_SECONDS
 
     def _patience(self) -> float:
+        if not self._said:
+            return STATUS_SECONDS
         return self._pace() if self._dirty() else IDLE_SECONDS
 
     # What is sent ---------------------------------------------------------------------------------------
@@ -174,7 +189,8 @@ class Live:
         if not chunks:
             return
         if self._ts is None:
-            address = self._thread.address
+            # Counted from before the call: rather too early than too late.
+            address, self._since = self._thread.address, self._now()
             started = await self._web.call(
                 "chat.startStream",
                 channel=self._thread.channel,
@@ -184,7 +200,7 @@ class Live:
                 task_display_mode="timeline",
                 chunks=chunks,
             )
-            self._ts, self._since = started["ts"], self._now()
+            self._ts = started["ts"]
             await self._adopt(self._ts)
         else:
             await self._web.call(
@@ -267,6 +283,7 @@ class Live:
             await self._records.adopt_post(post, ref_of(self._thread.channel, ts) if ts else None)
 
     async def _status(self, words: str, session: str | None = None) -> None:
+        self._said = True
         try:
             where = {"channel_id": self._thread.channel, "thread_ts": self._thread.address["ts"]}
             await self._web.call("assistant.threads.setStatus", **where, status=words)

@@ -6,11 +6,11 @@ from typing import Protocol
 
 from bot.domain.audit import AuditFact
 from bot.domain.grant import Grant
-from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
+from bot.domain.ids import InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import AgentSpec, Head
 from bot.domain.transcript import Entry
-from bot.engine.ports import Delivered, DuePost, Policies, Post, Toolbox
+from bot.engine.ports import CardFacts, Delivered, DuePost, Policies, Post, Toolbox
 from bot.engine.runner import Runner
 from bot.policy.explain import Explanation
 
@@ -19,6 +19,8 @@ class Records(Protocol):
     """The rows the front looks at, and those of its own: what came in and what must be shown."""
 
     async def asked(self, interrupt_id: InterruptId) -> Asked | None: ...
+
+    async def card_facts(self, interrupt_id: InterruptId) -> CardFacts | None: ...
 
     async def open_interrupts(self, run_id: RunId | None = None) -> tuple[Asked, ...]: ...
 
@@ -36,8 +38,6 @@ class Records(Protocol):
 
     async def grants(self, now: datetime) -> tuple[Grant, ...]: ...
 
-    async def revoke(self, grant_id: GrantId, now: datetime, fact: AuditFact) -> bool: ...
-
     async def record(self, facts: Sequence[AuditFact]) -> None: ...
 
     async def receive(self, delivered: Delivered, worker: WorkerId, now: datetime) -> bool:
@@ -48,7 +48,7 @@ class Records(Protocol):
         """Take over what dead workers had received and not finished."""
         ...
 
-    async def handled(self, delivery: str, now: datetime) -> None: ...
+    async def handled(self, deliveries: Sequence[str], now: datetime) -> None: ...
 
     async def forget_deliveries(self, before: datetime) -> None: ...
 

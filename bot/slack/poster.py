@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.canonical import JsonObject
@@ -24,7 +25,9 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 #: How often to look for what other processes left to be shown.
 POLL_SECONDS = 1.0
-AT_ONCE = 16
+AT_ONCE = 8
+#: One decision changes a card several times: decided, started, finished.
+GATHER_SECONDS = 0.008
 _LONGEST_WAIT = timedelta(minutes=5)
 #: The message is not there any more, or nobody may change it.
 _GONE = {"message_not_found", "cant_update_message", "edit_window_closed", "message_not_owned_by_app"}
@@ -80,6 +83,8 @@ class Poster:
             try:
                 async with asyncio.timeout(wait):
                     await self._poked.wait()
+                # What is changed in the same moment is shown in one go.
+                await asyncio.sleep(GATHER_SECONDS)
             except TimeoutError:
                 continue
 
@@ -109,18 +114,19 @@ class Poster:
 
     async def _show(self, due: DuePost) -> None:
         try:
-            ref = await self._send(due)
+            rendered = await self._renderer.render(due)
+            ref = await self._send(due, rendered.message) if rendered.message else due.ref
             await self._records.post_shown(due.key, due.revision, ref)
+            if rendered.file:
+                where = address_of(due.thread_id)
+                await self._web.upload(where.channel, where.ts, f"answer-{due.run_id}.md", rendered.file)
         except SlackFailed as failed:
             await self._failed(due, failed)
         except Exception:
             logger.exception("cannot show %s; trying again later", due.key)
             await self._records.post_failed(due.key, self._later(due), was_sent=due.maybe_sent)
 
-    async def _send(self, due: DuePost) -> str | None:
-        message = await self._renderer.render(due)
-        if message is None:
-            return due.ref
+    async def _send(self, due: DuePost, message: JsonObject) -> str:
         ref = due.ref or (await self._find(due) if due.maybe_sent else None)
         if ref is not None and await self._update(ref, message):
             return ref
@@ -151,16 +157,25 @@ class Poster:
         await self._web.call("chat.update", channel=channel, ts=ts, **message, parse="none", link_names=False)
 
     async def _post(self, due: DuePost, message: JsonObject) -> str:
-        where = address_of(due.thread_id)
+        where = await self._place(due)
         try:
-            return await self._posted(where, where.ts, due, message)
+            return await self._posted(where, where.ts or None, due, message)
         except SlackFailed as failed:
             if failed.code in _NO_THREAD:
                 return await self._posted(where, None, due, message)
             if failed.code in _NO_BLOCKS:
                 logger.exception("Slack refuses the blocks of %s: %s", due.key, failed.code)
-                return await self._posted(where, where.ts, due, {"text": message["text"], "blocks": []})
+                plain: JsonObject = {"text": message["text"], "blocks": []}
+                return await self._posted(where, where.ts or None, due, plain)
             raise
+
+    async def _place(self, due: DuePost) -> Address:
+        """Where to post. A message to a person goes to the conversation with them, not to their id."""
+        where = address_of(due.thread_id)
+        if not where.ts and where.channel.startswith(("U", "W")):
+            opened = await self._web.call("conversations.open", users=where.channel)
+            where = replace(where, channel=opened["channel"]["id"])
+        return where
 
     async def _posted(self, where: Address, thread_ts: str | None, due: DuePost, message: JsonObject) -> str:
         answer = await self._web.call(
@@ -178,13 +193,13 @@ class Poster:
 
     async def _find(self, due: DuePost) -> str | None:
         """Look whether an attempt without an answer arrived after all."""
-        where = address_of(due.thread_id)
+        where = await self._place(due)
         cursor: str | None = None
         while True:
             page = await self._web.read(
-                "conversations.replies",
+                "conversations.replies" if where.ts else "conversations.history",
                 channel=where.channel,
-                ts=where.ts,
+                ts=where.ts or None,
                 include_all_metadata=True,
                 limit=200,
                 cursor=cursor,

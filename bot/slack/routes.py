@@ -1,6 +1,11 @@
-"""What Slack sends, and who handles it. Each delivery is stored before it is handled, and handled once.
+"""What Slack sends, and who handles it, once. Whatever it asks for is durable before Slack is acked.
 
-A delivery that a process died with is handled by the next one: the same table, from the stored body.
+Events and commands are stored first: what they start goes on after the ack, and Slack would not send them again.
+One that a process died with is handled by the next one, by the same table, from the stored body.
+
+Clicks and forms are decided before they are acked; their row is the decision itself, which only the first of several
+can make. A click that a dying process did not ack shows the person a warning, and is better made again than carried
+out later by surprise.
 """
 
 import asyncio
@@ -32,8 +37,11 @@ OTHERS: dict[str, Handler] = {
     "view": submissions.on_submit,
     "command": commands.on_command,
 }
+#: Decided before the ack, so there is nothing to be caught up with.
+DECIDED = {"action", "view"}
 #: How long a delivery is remembered after it was handled; Slack gives up after an hour at most.
 REMEMBERED = timedelta(days=1)
+NOTE_SECONDS = 0.05
 
 
 class Routes:
@@ -41,6 +49,7 @@ class Routes:
         self._bot = bot
         #: Deliveries under way here: their second copy waits for the answer to the first.
         self._going: dict[str, asyncio.Future[Reply]] = {}
+        self._done_with: list[str] = []
 
     async def handle(self, kind: Kind, body: JsonObject) -> Reply:
         """Store, do, and return what to ack with."""
@@ -55,7 +64,7 @@ class Routes:
         reply: Reply = None
         try:
             bot = self._bot
-            if await bot.office.store.receive(delivered, bot.office.worker, bot.clock()):
+            if kind in DECIDED or await bot.office.store.receive(delivered, bot.office.worker, bot.clock()):
                 reply = await self._done(handler, delivered)
         finally:
             del self._going[delivered.id]
@@ -71,8 +80,19 @@ class Routes:
             logger.exception("a %s could not be handled", delivered.kind)
             return None
         finally:
-            # After the ack is on its way: it only saves the next process from looking.
-            bot.errands.start(bot.office.store.handled(delivered.id, bot.clock()))
+            if delivered.kind not in DECIDED:
+                self._finished(delivered.id)
+
+    def _finished(self, delivery: str) -> None:
+        """Note that it is done, soon and together with others: that only saves the next process from looking."""
+        self._done_with.append(delivery)
+        if len(self._done_with) == 1:
+            self._bot.errands.start(self._note_done())
+
+    async def _note_done(self) -> None:
+        await asyncio.sleep(NOTE_SECONDS)
+        done, self._done_with = self._done_with, []
+        await self._bot.office.store.handled(done, self._bot.clock())
 
     async def catch_up(self) -> int:
         """Handle what dead processes left behind; return how much that was."""
@@ -84,6 +104,11 @@ class Routes:
             if handler is not None:
                 await self._done(handler, delivered)
         return len(left)
+
+
+def concerns_us(body: JsonObject) -> bool:
+    """Whether an event has to be looked at. Most do not: each update of a card comes back as one."""
+    return "event" not in body or _handler("event", body) is not None
 
 
 def _handler(kind: str, body: JsonObject) -> Handler | None:

@@ -62,6 +62,24 @@ class Web:
         params = {name: _param(value) for name, value in arguments.items() if value is not None}
         return await self._answered(method, http_verb="GET", params=params)
 
+    async def upload(self, channel: str, thread_ts: str, name: str, content: str) -> None:
+        """Put a text file into a thread.
+
+        Raises:
+            SlackFailed
+        """
+        data = content.encode("utf-8", "replace")
+        place = await self.read("files.getUploadURLExternal", filename=name, length=len(data))
+        assert self.client.session is not None
+        try:
+            async with self.client.session.post(place["upload_url"], data=data) as response:
+                if response.status != 200:
+                    raise SlackFailed(f"http_{response.status}")
+        except (ClientError, TimeoutError, OSError) as error:
+            raise SlackFailed("connection_failed") from error
+        files = [{"id": place["file_id"], "title": name}]
+        await self.call("files.completeUploadExternal", files=files, channel_id=channel, thread_ts=thread_ts)
+
     async def identity(self) -> Identity:
         """Ask Slack who we are.
 

@@ -7,12 +7,13 @@ from typing import TypeAlias
 
 from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
-from bot.domain.ids import RunId, ThreadId, UserId, WorkerId
+from bot.domain.ids import InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked
 from bot.domain.run import Head
-from bot.engine.ports import Delivered, DuePost, Post
-from bot.storage.codec import micros, moment
-from bot.storage.transactions import Transaction, all_asked, head_or_none, record, touch
+from bot.domain.tool import ToolResult
+from bot.engine.ports import CardFacts, Delivered, DuePost, Post
+from bot.storage.codec import ITEM, micros, moment
+from bot.storage.transactions import Transaction, all_asked, asked, head_or_none, record, touch
 
 IsGone: TypeAlias = Callable[[WorkerId, datetime | None], bool]
 
@@ -46,8 +47,9 @@ def left_behind(worker: WorkerId, is_gone: IsGone) -> Transaction[tuple[Delivere
     return tuple(found)
 
 
-def handled(delivery: str, now: datetime) -> Transaction[None]:
-    yield "inbox_done", (delivery, micros(now))
+def handled(deliveries: tuple[str, ...], now: datetime) -> Transaction[None]:
+    for delivery in deliveries:
+        yield "inbox_done", (delivery, micros(now))
 
 
 def forget_deliveries(before: datetime) -> Transaction[None]:
@@ -120,6 +122,25 @@ def post_by_ref(ref: str) -> Transaction[tuple[str, str, str] | None]:
     """Return key, subject and kind of the message at `ref`, if it is one of ours."""
     rows = yield "post_by_ref", (ref,)
     return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
+
+
+def card_facts(interrupt_id: InterruptId) -> Transaction[CardFacts | None]:
+    found = yield from asked(interrupt_id)
+    if found is None:
+        return None
+    if found.outcome is None:
+        return CardFacts(asked=found, state="waiting", left=1)
+    run_id = found.interrupt.run_id
+    ((state, left),) = yield "run_and_open", (run_id,)
+    result = None
+    if found.interrupt.call_id is not None:
+        # The transcript can be long; a result is near its end.
+        for seq, format_version, text in (yield "latest_entries", (run_id, 200)):
+            item = ITEM.read(text, format_version, f"{run_id}/{seq}") if '"result"' in text else None
+            if isinstance(item, ToolResult) and item.call_id == found.interrupt.call_id:
+                result = item
+                break
+    return CardFacts(asked=found, state=state, left=left, result=result)
 
 
 def card_refs(front: str, run_id: RunId) -> Transaction[dict[str, str]]:

@@ -12,9 +12,11 @@ from bot.domain.grant import Grant
 from bot.domain.ids import GrantId, InterruptId, RunId, ThreadId, UserId, WorkerId
 from bot.domain.interrupt import Asked, Interrupt
 from bot.domain.run import Head, RunState, Thread
+from bot.domain.token import Token
 from bot.domain.transcript import Entry, UserText
 from bot.engine.ports import (
     CancelRequest,
+    CardFacts,
     Change,
     Checkpoint,
     Committed,
@@ -26,9 +28,10 @@ from bot.engine.ports import (
 )
 from bot.engine.timers import Snoozed, Swept, TimeRules
 from bot.engine.waiting import Waiting
+from bot.storage import api_rows, retention, timers
 from bot.storage import outbox as box
-from bot.storage import retention, timers
 from bot.storage import transactions as tx
+from bot.storage.api_rows import Figures
 from bot.storage.transactions import T, Transaction
 
 _AUDIT_PAGE = 500
@@ -260,8 +263,8 @@ class SqlStore:
         """Take over what dead workers had received and not finished."""
         return await self._db.write(box.left_behind(worker, self._gone(now)))
 
-    async def handled(self, delivery: str, now: datetime) -> None:
-        await self._db.write(box.handled(delivery, now))
+    async def handled(self, deliveries: Sequence[str], now: datetime) -> None:
+        await self._db.write(box.handled(tuple(deliveries), now))
 
     async def forget_deliveries(self, before: datetime) -> None:
         await self._db.write(box.forget_deliveries(before))
@@ -303,6 +306,10 @@ class SqlStore:
         """Return key, subject and kind of the message at `ref`, if it is one of ours."""
         return await self._db.read(box.post_by_ref(ref))
 
+    async def card_facts(self, interrupt_id: InterruptId) -> CardFacts | None:
+        """Return all that a card shows, as of one moment."""
+        return await self._db.read(box.card_facts(interrupt_id))
+
     async def card_refs(self, front: str, run_id: RunId) -> dict[str, str]:
         """Return where the cards of a run are, by interrupt."""
         return await self._db.read(box.card_refs(front, run_id))
@@ -315,3 +322,42 @@ class SqlStore:
 
     def _gone(self, now: datetime) -> Callable[[WorkerId, datetime | None], bool]:
         return lambda owner, seen: self._is_gone(owner, seen, now)
+
+    # The HTTP API ------------------------------------------------------------------------------------------
+
+    async def add_token(self, token: Token) -> bool:
+        """Keep a token; False if its name is taken."""
+        return await self._db.write(api_rows.add_token(token))
+
+    async def token_by_hash(self, hash_: str) -> Token | None:
+        return await self._db.read(api_rows.token_by_hash(hash_))
+
+    async def tokens_of(self, person: UserId) -> tuple[Token, ...]:
+        return await self._db.read(api_rows.tokens_of(person))
+
+    async def tokens(self) -> tuple[Token, ...]:
+        return await self._db.read(api_rows.list_tokens())
+
+    async def revoke_token(self, name: str, now: datetime) -> bool:
+        return await self._db.write(api_rows.revoke_token(name, now))
+
+    async def progress(self, run_id: RunId, entry: int) -> tuple[Head, list[Entry], tuple[Asked, ...]]:
+        """Return the run, its own entries from `entry` on and all its interrupts; or raise CheckpointNotFound."""
+        return await self._db.read(api_rows.progress(run_id, entry))
+
+    async def runs_of_thread(self, thread: ThreadId) -> tuple[Head, ...]:
+        return await self._db.read(api_rows.runs_of_thread(thread))
+
+    async def heads_of(self, requester: UserId, *, limit: int = 50) -> tuple[Head, ...]:
+        return await self._db.read(api_rows.heads_of(requester, limit))
+
+    async def change_waiting(
+        self, run_id: RunId, change: Callable[[Head], Head], now: datetime, version: int | None
+    ) -> Head:
+        return await self._db.write(api_rows.change_waiting(run_id, change, now, version))
+
+    async def touched_since(self, seq: int) -> tuple[int, frozenset[RunId]]:
+        return await self._db.read(api_rows.touched_since(seq))
+
+    async def figures(self, now: datetime) -> Figures:
+        return await self._db.read(api_rows.figures(now))

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from bot.playground.workspace import Workspace
+from tests.contract.conftest import database, postgres_url, store
 from tests.slack.lab import Lab, Transport
 from tests.slack.tools import GATES
+
+__all__ = ["database", "postgres_url", "store"]
 
 
 @pytest.fixture(params=["socket", "http"])

@@ -74,7 +74,7 @@ class Lab:
         policies = self.folder / "policy.yaml"
         policies.write_text(self.policy, encoding="utf-8")
         given = {
-            "database": self.folder / "askfirst.db",
+            "database": str(self.folder / "askfirst.db"),
             "policies": policies,
             "workdir": self.folder,
             "sandbox": "none",

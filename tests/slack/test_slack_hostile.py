@@ -1,12 +1,11 @@
 """Texts that want to be more than text: mentions, links, hidden characters, floods."""
 
-from typing import Any
-
 import pytest
 
 from bot.domain.literal import visible
 from bot.llm.scripted import call, say
 from bot.playground.places import Post
+from bot.playground.shapes import as_dict, as_list
 from bot.playground.workspace import Workspace
 from bot.slack.views.answer import safe_markdown
 from tests.slack.lab import Lab
@@ -21,17 +20,15 @@ HOSTILE = [
 ]
 
 
-def _interpreted(value: Any) -> list[str]:
+def _interpreted(value: object) -> list[str]:
     """Every string Slack would read markup in."""
     found: list[str] = []
-    if isinstance(value, dict):
-        if value.get("type") in {"mrkdwn", "markdown"}:
-            found.append(str(value["text"]))
-        for inner in value.values():
-            found += _interpreted(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            found += _interpreted(inner)
+    if (mapping := as_dict(value)) is not None:
+        if mapping.get("type") in {"mrkdwn", "markdown"}:
+            found.append(str(mapping["text"]))
+        value = list(mapping.values())
+    for inner in as_list(value) or []:
+        found += _interpreted(inner)
     return found
 
 

@@ -163,28 +163,41 @@ async def test_a_card_that_could_not_be_posted_before_a_restart_is_posted_after_
         assert len(_cards(asked.thread)) == 1
 
 
-async def test_a_delivery_that_a_dead_process_took_is_handled_by_the_next(lab: Lab, slack: Workspace) -> None:
-    async with lab.bot([call("mark", {"path": str(lab.marks)})]):
-        asked = await slack.requester.mentions_bot("write")
-        card = await asked.thread.card_with("Approve")
-    # What a process leaves that is killed after it stored a click and before it decided.
-    element = next(
-        e for block in card.blocks for e in block.get("elements", []) if e.get("action_id") == "af:approve"
-    )
-    body = {
-        "type": "block_actions",
-        "user": {"id": "U0APPROVER"},
-        "actions": [{"action_id": "af:approve", "value": element["value"]}],
-        "container": {"channel_id": card.channel, "thread_ts": card.thread_ts},
-        "trigger_id": "1.2.3",
+@pytest.mark.parametrize("kind", ["event", "command"])
+async def test_a_delivery_that_a_dead_process_took_is_handled_by_the_next(
+    lab: Lab, slack: Workspace, kind: str
+) -> None:
+    async with lab.bot():
+        asked = await slack.requester.says("hello", in_=slack.general)
+    # What a process leaves that is killed after it stored a delivery, acked it, and did nothing else.
+    event = {
+        "type": "app_mention",
+        "user": "U0REQUESTER",
+        "channel": asked.channel,
+        "ts": asked.ts,
+        "text": "hi",
     }
+    bodies = {
+        "event": {"event_id": "Ev1", "team_id": "T0PLAY", "event": event},
+        "command": {
+            "user_id": "U0REQUESTER",
+            "channel_id": asked.channel,
+            "text": "say it",
+            "trigger_id": "1.2.3",
+            "command": "/askfirst",
+        },
+    }
+    delivered = Delivered(id=f"{kind}/1", kind=kind, body=bodies[kind])
     async with open_sqlite(lab.folder / "askfirst.db") as database:
         store = SqlStore(database, is_gone)
         dead = WorkerId("another-machine/1/1/abcdef")
-        assert await store.receive(Delivered(id="action/1.2.3", kind="action", body=body), dead, lab.clock())
-    async with lab.bot([say("ok")]):
-        await card.shows("1 written")
-        assert lab.marked() == ["x"]
+        assert await store.receive(delivered, dead, lab.clock())
+        assert not await store.receive(delivered, dead, lab.clock())
+    async with lab.bot([say("Caught up.")]) as running:
+        await slack.general.message_containing("Caught up.")
+        assert len(await running.heads()) == 1
+    async with lab.bot() as running:
+        assert len(await running.heads()) == 1
 
 
 async def test_two_bots_on_one_database_post_each_card_once_and_one_click_wins(

@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
 from bot.domain.decision import Approve, Cancel, Choose
-from bot.domain.errors import BotError
+from bot.domain.errors import BotError, InvalidAnswer
 from bot.domain.ids import GrantId, InterruptId, RunId, UserId
 from bot.engine.rights import objection
 from bot.policy.explain import render_text
@@ -20,7 +19,7 @@ from bot.slack.views.arguments import fits
 from bot.slack.views.notices import refusal, told, whisper
 from bot.slack.views.text import when
 
-_AN_HOUR = timedelta(hours=1)
+SNOOZE = timedelta(hours=1)
 
 
 class Click:
@@ -84,6 +83,9 @@ async def _agree(bot: Bot, click: Click, about: Shown, option: str) -> None:
         await may_open(bot, about, click.user)
         bot.open_modal(click.trigger, modals.approve(asked.interrupt, option))
         return
+    if asked.interrupt.kind == "approval" and fits(asked.interrupt, hidden=False) != "card":
+        # The card does not show all of it, so it has no such button; an old one may.
+        raise InvalidAnswer("Look at all of it first: press Review on the card.")
     answer = Choose(option=option) if option else Approve()
     person = await bot.decider(click.user)
     await bot.office.runner.decide(about.interrupt, answer, person, via="slack")
@@ -138,29 +140,15 @@ async def _more(bot: Bot, click: Click) -> None:
             can = asked.outcome is None and not objection(person, asked)
             can = can and fits(asked.interrupt, hidden=False) != "nowhere"
             bot.open_modal(click.trigger, modals.review(asked, may_decide=can))
-        case names.SNOOZE:
-            await _snooze(bot, click, about)
         case names.STOP:
             await decide(bot, about, Cancel(), click.user)
+        case names.LATER:
+            await looked_up(bot, about)
+            person = await bot.decider(click.user)
+            snoozed = await bot.office.runner.snooze(about.interrupt, person, bot.clock() + SNOOZE)
+            bot.whisper(click.user, click.where, told(f"I remind you {when(snoozed.remind_at)}."))
         case _:
             raise BotError("I do not know this entry (any more).")
-
-
-async def _snooze(bot: Bot, click: Click, about: Shown) -> None:
-    person = await bot.decider(click.user)
-    snoozed = await bot.office.runner.snooze(about.interrupt, person, bot.clock() + _AN_HOUR)
-    bot.whisper(click.user, click.where, told(f"I remind you at {when(snoozed.remind_at)}."))
-
-
-async def _ask_again(bot: Bot, click: Click) -> None:
-    person = await bot.decider(click.user)
-    again = await bot.office.runner.ask_again(InterruptId(click.value), person)
-    said = {
-        "asked": "Asked again; the card is in the thread.",
-        "noted": "The agent is told that you still want it.",
-        "new_run": "I start on it anew.",
-    }
-    bot.whisper(click.user, click.where, whisper(said.get(again.how, "Asked again.")))
 
 
 async def _rescope(bot: Bot, click: Click) -> None:
@@ -180,16 +168,20 @@ async def revoke(bot: Bot, grant_id: str, user: UserId) -> None:
     Raises:
         BotError: there is none, or it is not theirs.
     """
-    now = bot.clock()
-    grant = next((each for each in await bot.office.store.grants(now) if each.id == grant_id), None)
+    grant = next((each for each in await bot.office.store.grants(bot.clock()) if each.id == grant_id), None)
     if grant is None:
         raise BotError("There is no such remembered approval (any more).")
     if grant.granted_by != user:
         asked = await bot.office.store.asked(grant.interrupt_id)
         if asked is None or objection(await bot.decider(user), asked):
             raise BotError("Only who gave it, or who could give it, can revoke it.")
-    fact = AuditFact(kind="grant", at=now, run_id=None, body={"grant": grant_id, "revoked_by": user})
-    await bot.office.store.revoke(GrantId(grant_id), now, fact)
+    await bot.office.runner.revoke(GrantId(grant_id), user)
+
+
+async def _again(bot: Bot, click: Click) -> None:
+    person = await bot.decider(click.user)
+    await bot.office.runner.ask_again(InterruptId(click.value), person)
+    bot.whisper(click.user, click.where, whisper("Asked again."))
 
 
 async def _nothing(_bot: Bot, _click: Click) -> None:
@@ -208,6 +200,6 @@ HANDLERS: dict[str, Handler] = {
     names.EXPLAIN: _explain,
     names.MORE: _more,
     names.REVOKE: _revoke,
-    names.AGAIN: _ask_again,
+    names.AGAIN: _again,
     names.RESCOPE: _rescope,
 }

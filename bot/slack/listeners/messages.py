@@ -109,9 +109,15 @@ async def _request(bot: Bot, said: Said, last: Head | None) -> None:
     if not said.text:
         bot.whisper(said.user, said.where, whisper("Yes? Tell me what to do. `/askfirst help` shows more."))
         return
+    bot.errands.start(_seen(bot, said))
     await ask(
         bot, said.address, said.user, said.text, key=f"slack/{said.address.channel}/{said.ts}", last=last
     )
+
+
+async def _seen(bot: Bot, said: Said) -> None:
+    """Show at once that the request arrived, also where a status is not shown."""
+    await bot.web.call("reactions.add", channel=said.address.channel, timestamp=said.ts, name="eyes")
 
 
 async def ask(

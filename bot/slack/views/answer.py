@@ -9,9 +9,11 @@ import re
 from bot.domain.canonical import JsonObject
 from bot.domain.literal import shortened, visible
 from bot.domain.run import Head
+from bot.slack.views.people import who
 from bot.slack.views.text import MARKDOWN, Block, note, person, rich, words
 
 _LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\(\s*([^)\s]{1,2000})[^)\n]{0,300}\)")
+_STOPPED_BY = re.compile(r"(Cancelled by )([UW][A-Z0-9]{5,})\b(.*)", re.DOTALL)
 _REFERENCE = re.compile(r"^(\s{0,3})\[([^\]\n]+)\]:\s*(\S+).*$", re.MULTILINE)
 
 
@@ -23,15 +25,27 @@ def safe_markdown(text: str) -> str:
     return shown.replace("<", "&lt;").replace(">", "&gt;")
 
 
+def is_cut(text: str) -> bool:
+    """Whether the message shows less than the whole answer, so that a file should."""
+    return len(safe_markdown(text)) > MARKDOWN
+
+
 def answer(head: Head, text: str) -> JsonObject:
     """Return the message a run ends with."""
     if head.state == "done":
-        return {"text": "Done.", "blocks": [*_markdown(text), _trace(head)]}
+        more = [note("The whole answer is in the file below.")] if is_cut(text) else []
+        return {"text": "Done.", "blocks": [*_markdown(text), *more, _trace(head)]}
     mark, word = {"failed": ("✖", "Failed"), "cancelled": ("■", "Stopped")}.get(
         head.state, ("✖", "Set aside")
     )
-    pieces = [words(f"{mark} "), words(word, bold=True), words(f": {head.ending or 'see the log'}")]
+    pieces = [words(f"{mark} "), words(word, bold=True), words(": "), *_ending(head.ending or "see the log")]
     return {"text": f"{word}.", "blocks": [rich(*pieces), _trace(head)]}
+
+
+def _ending(text: str) -> list[JsonObject]:
+    """Why it ended. Who stopped it is named; whatever else stands there is literal."""
+    by = _STOPPED_BY.match(text)
+    return [words(by[1]), who(by[2]), words(by[3])] if by else [words(text)]
 
 
 def streamed(text: str) -> list[Block]:

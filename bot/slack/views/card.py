@@ -8,7 +8,7 @@ from bot.domain.literal import hides_something, shortened, visible
 from bot.domain.tool import Impact
 from bot.slack.address import Shown, shown
 from bot.slack.views import names
-from bot.slack.views.arguments import DETAIL, brief, fits
+from bot.slack.views.arguments import DETAIL, Fits, brief, fits
 from bot.slack.views.outcome import After, ending, settled_at
 from bot.slack.views.people import deciders
 from bot.slack.views.text import (
@@ -203,7 +203,7 @@ def _buttons(it: Card) -> list[Block]:
             actions(_block_id(it), *_refusing(interrupt, about)),
         ]
     offered = _deciding(interrupt, about) if where == "card" else [_review(about)]
-    elements = [*offered, *_refusing(interrupt, about), *_more(it, about)]
+    elements = [*offered, *_refusing(interrupt, about), *_more(it, about, where)]
     return [actions(_block_id(it), *elements)] if elements else []
 
 
@@ -259,22 +259,18 @@ def _refusing(interrupt: Interrupt, about: Shown) -> list[JsonObject]:
     return [button(label, names.REJECT, str(about), style="danger")]
 
 
-def _more(it: Card, about: Shown) -> list[JsonObject]:
+def _more(it: Card, about: Shown, where: Fits) -> list[JsonObject]:
     interrupt = it.asked.interrupt
     entries: list[JsonObject] = []
-    if (
-        interrupt.grantable
-        and interrupt.kind == "approval"
-        and "approve" in interrupt.verbs
-        and not it.shared
-    ):
+    can_remember = interrupt.grantable and interrupt.kind == "approval" and "approve" in interrupt.verbs
+    if can_remember and where == "card":
         entries.append(choice("Approve and remember…", f"{names.REMEMBER} {about}"))
     if interrupt.planned and not it.shared:
         entries.append(choice("View full arguments", f"{names.FULL} {about}"))
-    entries.append(choice("Not now: remind me in an hour", f"{names.SNOOZE} {about}"))
+    entries.append(choice("Remind me in an hour", f"{names.LATER} {about}"))
     if "cancel" in interrupt.verbs:
         entries.append(choice("Stop the run", f"{names.STOP} {about}"))
-    return [overflow(names.MORE, entries)] if entries else []
+    return [overflow(names.MORE, entries)]
 
 
 # ── Who and until when ───────────────────────────────────────────────────────────────────────────────────

@@ -20,8 +20,8 @@ LINK = "af:link"
 #: Entries of the overflow menu, before what they are about.
 REMEMBER = "remember"
 STOP = "stop"
-SNOOZE = "snooze"
 FULL = "full"
+LATER = "later"
 
 #: Forms.
 APPROVE_FORM = "af:form:approve"

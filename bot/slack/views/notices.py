@@ -2,7 +2,10 @@
 
 from bot.domain.canonical import JsonObject
 from bot.domain.errors import AlreadyDecided, AlreadyResumed, BotError, CheckpointNotFound
-from bot.slack.views.text import escaped, line, person, section, when
+from bot.domain.literal import shortened, visible
+from bot.slack.views import names
+from bot.slack.views.people import who
+from bot.slack.views.text import actions, button, escaped, line, person, rich, section, when, words
 
 
 def whisper(text: str) -> JsonObject:
@@ -48,14 +51,30 @@ STRANGER = {
 }
 
 
-def fixed(kind: str, body: JsonObject) -> JsonObject:
-    """A message with a content of its own (reminders and the like): text of ours, and people to tell.
+_HEADS = {
+    "reminder": "A question waits for a decision.",
+    "escalation": "A question waits, and more people can decide it now.",
+    "expiry": "Nobody decided in time.",
+    "digest": "What waits for a decision.",
+}
 
-    `body`: {"text": words, "mention": [user or group ids]}
+
+def fixed(kind: str, body: JsonObject, *, shared: bool = False) -> JsonObject:
+    """A message with a content of its own: reminders, escalations, expiries, digests (`engine.notices`).
+
+    `mention` are the people and groups to tell. `text` may quote people and tools: it is literal, and others who read
+    along in a shared channel see only what kind of message it is.
     """
-    mentions = " ".join(
-        f"<!subteam^{name}>" if str(name).startswith("S") else person(str(name))
-        for name in body.get("mention", [])
-    )
-    text = f"{mentions} {escaped(str(body.get('text', kind)))}".strip()
-    return {"text": text, "blocks": [line(text)]}
+    head = _HEADS.get(kind, "A word from Askfirst.")
+    mentions = [_mention(str(name)) for name in body.get("mention", ())]
+    pieces = [piece for mention in mentions for piece in (mention, words(" "))]
+    said = head if shared else str(body.get("text") or head)
+    blocks = [rich(*pieces, words(shortened(visible(said), 2500)))]
+    if body.get("may_ask_again") and body.get("interrupt"):
+        again = button("Ask again", names.AGAIN, str(body["interrupt"]))
+        blocks.append(actions(f"af-again-{body['interrupt']}", again))
+    return {"text": head, "blocks": blocks}
+
+
+def _mention(name: str) -> JsonObject:
+    return {"type": "usergroup", "usergroup_id": name} if name.startswith("S") else who(name)

@@ -390,6 +390,8 @@ DELETE FROM inbox WHERE at < $1 AND done_at IS NOT NULL
 UPDATE outbox SET lease_owner = $3, lease_until = $4, takes = takes + 1
 WHERE key IN (SELECT key FROM outbox WHERE front = $1 AND shown < wanted AND due_at <= $2 AND lease_until <= $2
               ORDER BY due_at, key LIMIT $5)
+  -- Said twice: PostgreSQL looks at this one again when it had to wait for another taker
+  AND lease_until <= $2
 RETURNING key, thread_id, run_id, kind, subject, body, wanted, ref, attempts, takes
 
 -- next_free_post --
@@ -425,3 +427,62 @@ WHERE status = 'settled' ORDER BY settled_at DESC LIMIT $1
 
 -- refs_of --
 SELECT subject, ref FROM outbox WHERE front = $1 AND kind = 'card' AND run_id = $2
+
+-- run_and_open --
+SELECT state, (SELECT COUNT(*) FROM interrupts WHERE run_id = $1 AND status = 'open') FROM runs WHERE run_id = $1
+
+-- latest_entries --
+SELECT seq, v, body FROM entries WHERE run_id = $1 ORDER BY seq DESC LIMIT $2
+
+-- insert_token --
+INSERT INTO api_tokens (name, hash, person, scopes, groups_, channel, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT DO NOTHING
+RETURNING name
+
+-- token_by_hash --
+SELECT name, hash, person, scopes, groups_, channel, created_at, revoked_at FROM api_tokens
+WHERE hash = $1 AND revoked_at IS NULL
+
+-- tokens_of --
+SELECT name, hash, person, scopes, groups_, channel, created_at, revoked_at FROM api_tokens
+WHERE person = $1 AND revoked_at IS NULL
+
+-- list_tokens --
+SELECT name, hash, person, scopes, groups_, channel, created_at, revoked_at FROM api_tokens ORDER BY name
+
+-- revoke_token --
+UPDATE api_tokens SET revoked_at = $2 WHERE name = $1 AND revoked_at IS NULL RETURNING name
+
+-- entries_from --
+SELECT seq, at, v, body FROM entries WHERE run_id = $1 AND seq >= $2 AND seq < $3 ORDER BY seq
+
+-- runs_of_thread --
+SELECT run_id, state, version, owner, updated_at, v, head FROM runs
+WHERE thread_id = $1 ORDER BY created_at, run_id LIMIT $2
+
+-- list_runs_of --
+SELECT run_id, state, version, owner, updated_at, v, head FROM runs
+WHERE requester = $2 ORDER BY created_at DESC LIMIT $1
+
+-- change_waiting_run --
+-- Only while it waits, and only on top of the version that was looked at
+UPDATE runs SET head = $3, version = version + 1, updated_at = $4
+WHERE run_id = $1 AND version = $2 AND state = 'waiting'
+RETURNING version
+
+-- runs_touched_since --
+-- Every step of a run leaves a record, so the audit log is also the feed of what changed
+SELECT seq, run_id FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2
+
+-- open_bodies --
+SELECT v, body, interrupt_id FROM interrupts WHERE status = 'open' LIMIT $1
+
+-- oldest_post --
+SELECT front, COUNT(*), MIN(due_at) FROM outbox WHERE shown < wanted GROUP BY front
+
+-- oldest_ready --
+SELECT COUNT(*), MIN(updated_at) FROM runs WHERE state = 'ready' AND state IN ('ready', 'running')
+
+-- overdue_timers --
+SELECT COUNT(*), MIN(due_at) FROM timers WHERE due_at <= $1

@@ -1,8 +1,7 @@
-"""Timeouts in the thread, and the scope that is clarified first and then held to."""
+"""The scope is clarified first, in the thread, and then the agent is held to it."""
 
 from bot.cli.demo import fill_scratch
 from bot.llm.offline import OfflineModel
-from bot.llm.scripted import call, say
 from bot.playground.workspace import Workspace
 from tests.slack.lab import POLICY, Lab
 
@@ -23,37 +22,6 @@ clarify:
       lasts: 2h
 """
 )
-
-
-async def test_an_unanswered_approval_is_reminded_then_expires_with_a_notice_and_can_be_asked_again(
-    lab: Lab, slack: Workspace
-) -> None:
-    lab.policy = POLICY.replace("expires: 15m,", "expires: 15m, remind: [5m],")
-    async with lab.bot([call("mark", {"path": str(lab.marks)}), say("Then not."), say("ok")]) as running:
-        asked = await slack.requester.mentions_bot("write")
-        card = await asked.thread.card_with("Approve")
-        lab.clock.pass_(minutes=6)
-        await running.bot.engine.runner.sweep()
-        await asked.thread.message_containing("This waits for you since")
-        lab.clock.pass_(minutes=10)
-        await running.bot.engine.runner.sweep()
-        await card.shows("Expired")
-        assert card.buttons == []
-        notice = await asked.thread.message_containing("Nobody decided in time, so I did not run mark.")
-        assert lab.marked() == []
-        await slack.approver.clicks_stale("Approve", in_=card)
-        await slack.approver.ephemeral_containing("expired")
-        await slack.requester.clicks("Ask again", in_=notice)
-        await slack.requester.ephemeral_containing("I ")
-
-
-async def test_not_now_reminds_the_person_later(lab: Lab, slack: Workspace) -> None:
-    async with lab.bot([call("mark", {"path": str(lab.marks)}), say("ok")]):
-        asked = await slack.requester.mentions_bot("write")
-        card = await asked.thread.card_with("Approve")
-        await slack.approver.selects("Not now: remind me in an hour", from_="af:more", in_=card)
-        await slack.approver.ephemeral_containing("I remind you at")
-        assert "Approve" in card.buttons
 
 
 async def test_the_cleanup_of_847_files_from_clarification_to_receipt(lab: Lab, slack: Workspace) -> None:
