@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from bot.cli import Commands, audit, chat, playground, policy, run, runs, serve, tokens
+from bot.cli import Commands, audit, chat, doctor, playground, policy, run, runs, serve, tokens
 from bot.cli.history import from_database
 from bot.domain.errors import BotError, ConfigError
 
 _COMMANDS: tuple[Callable[[Commands], None], ...] = (
     playground.add_parser,
     run.add_parser,
+    doctor.add_parser,
     chat.add_parser,
     runs.add_parser,
     lambda commands: policy.add_parser(commands, from_database),
