@@ -226,8 +226,12 @@ def approve_button(interrupt: Interrupt, about: Shown) -> JsonObject:
     impact = interrupt.impact
     confirm = None
     if impact is not None and impact.reversible is False:
-        confirm = are_you_sure("Are you sure?", f"{impact.summary} This cannot be undone.", "Approve")
+        confirm = are_you_sure("Are you sure?", _for_good(impact), "Approve")
     return button("Approve", names.APPROVE, str(about), style="primary", confirm=confirm)
+
+
+def _for_good(impact: Impact) -> str:
+    return impact.summary if "undone" in impact.summary else f"{impact.summary} This cannot be undone."
 
 
 def _option_buttons(interrupt: Interrupt, about: Shown) -> list[JsonObject]:
@@ -243,7 +247,7 @@ def _option_buttons(interrupt: Interrupt, about: Shown) -> list[JsonObject]:
 def _final(option: Option) -> JsonObject | None:
     if option.impact is None or option.impact.reversible is not False:
         return None
-    return are_you_sure("Are you sure?", f"{option.impact.summary} This cannot be undone.", "Approve")
+    return are_you_sure("Are you sure?", _for_good(option.impact), "Approve")
 
 
 def _refusing(interrupt: Interrupt, about: Shown) -> list[JsonObject]:
