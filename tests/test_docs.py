@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pydantic import AliasChoices
 
+from bot.api.bodies import ChatBody, ResumeBody
 from bot.api.routes import ROUTES, Route
 from bot.cli.main import _parser, main  # pyright: ignore[reportPrivateUsage]
 from bot.domain.tool import ToolDefinition
@@ -52,10 +53,13 @@ def prose(page: Path) -> str:
 def commands() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for page in PAGES:
-        for snippet in snippets(page, "bash"):
-            lines = (line.split("  #")[0].strip() for line in snippet.splitlines())
-            found += [(page.name, line) for line in lines if line.startswith("askfirst ")]
+        found += [(page.name, line) for line in bash_lines(page) if line.startswith("askfirst ")]
     return found
+
+
+def bash_lines(page: Path) -> list[str]:
+    lines = "".join(snippets(page, "bash")).splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line.strip()]
 
 
 @cache
@@ -88,6 +92,22 @@ def test_a_command_of_the_documentation_works(
     except SystemExit as end:
         code = end.code
     assert code == 0
+
+
+def test_a_backup_made_as_documented_is_a_database_that_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["tokens", "create", "ci", "--person", "U1"]) == 0
+    (command,) = [line for line in bash_lines(ROOT / "docs/operating.md") if line.startswith("python3 ")]
+    subprocess.run([sys.executable, *shlex.split(command)[1:]], check=True, cwd=tmp_path)
+    assert main(["tokens", "--database", "backup.db", "list"]) == 0
+    assert "ci " in capsys.readouterr().out
+
+
+def test_every_line_of_a_bash_block_is_of_a_kind_that_is_tested() -> None:
+    lines = [line for page in PAGES for line in bash_lines(page)]
+    assert [line for line in lines if not line.startswith(("askfirst ", "make ", "python3 "))] == []
 
 
 def named_commands() -> list[tuple[str, str]]:
@@ -243,6 +263,17 @@ def test_a_route_is_documented_with_its_scope(route: Route) -> None:
     rows = [line for line in text_of(ROOT / "docs/http.md").splitlines() if line.startswith("| ")]
     (row,) = [row for row in rows if f"`{route.method} {route.path}`" in row]
     assert f"| {route.scope} |" in row
+
+
+def test_bodies_in_the_examples_are_bodies_the_server_takes() -> None:
+    page = text_of(ROOT / "docs/http.md")
+    asked = re.findall(r"-d '({.*})'", page)
+    answered = re.findall(r"^POST /api/v1/chat/resume +({.*})$", page, re.MULTILINE)
+    assert (len(asked), len(answered)) == (1, 2)
+    for body in asked:
+        ChatBody.model_validate_json(body)
+    for body in answered:
+        ResumeBody.model_validate_json(body.replace("…", "ap-1"))
 
 
 # Links, paths, settings
