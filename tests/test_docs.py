@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from pydantic import AliasChoices
 
+from bot.api.bodies import ChatBody, ResumeBody
+from bot.api.routes import ROUTES, Route
 from bot.cli.main import _parser, main  # pyright: ignore[reportPrivateUsage]
 from bot.domain.tool import ToolDefinition
 from bot.policy.files import load_texts
@@ -30,9 +32,6 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 #: Run until they are stopped, so only their options are checked here; each has tests of its own.
 LASTING = {"run", "chat", "playground", "serve"}
-#: Documented before they are here: parts of the product that come with another branch.
-COMING_COMMANDS = {"playground", "serve", "tokens"}
-COMING_PATHS = ("bot/api",)
 
 
 def text_of(page: Path) -> str:
@@ -54,10 +53,13 @@ def prose(page: Path) -> str:
 def commands() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for page in PAGES:
-        for snippet in snippets(page, "bash"):
-            lines = (line.split("  #")[0].strip() for line in snippet.splitlines())
-            found += [(page.name, line) for line in lines if line.startswith("askfirst ")]
+        found += [(page.name, line) for line in bash_lines(page) if line.startswith("askfirst ")]
     return found
+
+
+def bash_lines(page: Path) -> list[str]:
+    lines = "".join(snippets(page, "bash")).splitlines()
+    return [line.split("  #")[0].strip() for line in lines if line.strip()]
 
 
 @cache
@@ -92,6 +94,22 @@ def test_a_command_of_the_documentation_works(
     assert code == 0
 
 
+def test_a_backup_made_as_documented_is_a_database_that_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["tokens", "create", "ci", "--person", "U1"]) == 0
+    (command,) = [line for line in bash_lines(ROOT / "docs/operating.md") if line.startswith("python3 ")]
+    subprocess.run([sys.executable, *shlex.split(command)[1:]], check=True, cwd=tmp_path)
+    assert main(["tokens", "--database", "backup.db", "list"]) == 0
+    assert "ci " in capsys.readouterr().out
+
+
+def test_every_line_of_a_bash_block_is_of_a_kind_that_is_tested() -> None:
+    lines = [line for page in PAGES for line in bash_lines(page)]
+    assert [line for line in lines if not line.startswith(("askfirst ", "make ", "python3 "))] == []
+
+
 def named_commands() -> list[tuple[str, str]]:
     """Commands in bash blocks and in running text, with whatever follows them there."""
     inline = [
@@ -105,8 +123,6 @@ def named_commands() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "command"), named_commands(), ids=lambda value: value)
 def test_a_named_command_exists_and_has_the_options_it_is_given(page: str, command: str) -> None:
     words = command.split()[1:]
-    if words[0] in COMING_COMMANDS and words[0] not in parsers():
-        return
     name = words[0]
     if len(words) > 1 and f"{name} {words[1]}" in parsers():
         name = f"{name} {words[1]}"
@@ -242,6 +258,24 @@ def test_the_example_of_mcp_servers_can_be_read(tmp_path: Path) -> None:
     assert "secret-of-a-test" in config.secrets
 
 
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_is_documented_with_its_scope(route: Route) -> None:
+    rows = [line for line in text_of(ROOT / "docs/http.md").splitlines() if line.startswith("| ")]
+    (row,) = [row for row in rows if f"`{route.method} {route.path}`" in row]
+    assert f"| {route.scope} |" in row
+
+
+def test_bodies_in_the_examples_are_bodies_the_server_takes() -> None:
+    page = text_of(ROOT / "docs/http.md")
+    asked = re.findall(r"-d '({.*})'", page)
+    answered = re.findall(r"^POST /api/v1/chat/resume +({.*})$", page, re.MULTILINE)
+    assert (len(asked), len(answered)) == (1, 2)
+    for body in asked:
+        ChatBody.model_validate_json(body)
+    for body in answered:
+        ResumeBody.model_validate_json(body.replace("…", "ap-1"))
+
+
 # Links, paths, settings
 
 
@@ -267,7 +301,7 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = re.findall(rf"`((?:{folders})/[\w/.-]*|[\w-]+\.(?:yml|md)|Makefile|\.env\.example)`", prose(page))
     for path in named:
         known = (ROOT / path).exists() or (page.parent / path).exists()
-        assert known or path.startswith(COMING_PATHS), path
+        assert known, path
 
 
 def test_every_page_is_linked_from_the_readme() -> None:

@@ -10,10 +10,9 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -21,6 +20,7 @@ from urllib.parse import quote
 from bot.cli import Commands
 from bot.cli.paint import How, paint
 from bot.domain.audit import GENESIS, chained
+from bot.domain.canonical import JsonObject
 from bot.domain.errors import ConfigError, ModelUnavailable
 from bot.domain.verdict import ApprovalTerms, Approvers
 from bot.llm.anthropic import AnthropicModel
@@ -45,6 +45,8 @@ _COLOURS: dict[Status, How] = {"ok": "green", "warning": "yellow", "problem": "r
 #: Enough to notice tampering within a second or two; `askfirst audit verify` reads all of them.
 MOST_RECORDS = 50_000
 _MODEL_SECONDS = 20.0
+#: Letter and at least eight characters.
+_SHORTEST_ID = 9
 _SCOPES_FIX = "Add them under OAuth & Permissions (or paste manifest.yml again), then reinstall the app."
 _ANSWER = {
     "type": "object",
@@ -390,16 +392,38 @@ async def _scopes(web: Web) -> Check:
 
 async def _named(web: Web, team: str, policies: PolicySet) -> AsyncGenerator[Check]:
     """Look up everybody and every place that policies name."""
+    people: list[Approvers] = []
     for policy in policies.policies.values():
-        for channel in policy.channels:
-            yield await _channel(web, policy, channel)
-    people = list(chain.from_iterable(map(_approvers, policies.policies.values())))
+        found = {channel: await _looked_up(web, channel) for channel in policy.channels}
+        if _is_example(found):
+            are = "are invented ids" if len(found) > 1 else "is an invented id"
+            said = f"{policy.name} governs nothing: {', '.join(found)} {are}, as in an example"
+            yield warning("channel", said, "Put in your own ids, or remove the file.")
+            continue
+        for channel, told in found.items():
+            yield _channel(policy, channel, told)
+        people += _approvers(policy)
     groups = dict.fromkeys(group for each in people for group in each.groups)
     if groups:
         for check in await _groups(web, groups):
             yield check
     for user in dict.fromkeys(user for each in people for user in each.users):
         yield await _user(web, team, user)
+
+
+async def _looked_up(web: Web, channel: str) -> JsonObject | SlackFailed:
+    try:
+        return (await web.read("conversations.info", channel=channel))["channel"]
+    except SlackFailed as failed:
+        return failed
+
+
+def _is_example(found: Mapping[str, JsonObject | SlackFailed]) -> bool:
+    """Whether these ids cannot be meant for Slack, whose own are longer; a misspelt one is not forgiven."""
+    return bool(found) and all(
+        isinstance(told, SlackFailed) and told.code == "channel_not_found" and len(channel) < _SHORTEST_ID
+        for channel, told in found.items()
+    )
 
 
 def _approvers(policy: Policy) -> Iterator[Approvers]:
@@ -418,15 +442,13 @@ def _of_terms(terms: ApprovalTerms) -> Iterator[Approvers]:
         yield terms.escalate.to
 
 
-async def _channel(web: Web, policy: Policy, channel: str) -> Check:
+def _channel(policy: Policy, channel: str, told: JsonObject | SlackFailed) -> Check:
     fix = f"Put the channel's id (C…, at the end of its About tab) into the policy {policy.name}, or remove the file."
-    try:
-        told = (await web.read("conversations.info", channel=channel))["channel"]
-    except SlackFailed as failed:
-        if failed.code == "channel_not_found":
+    if isinstance(told, SlackFailed):
+        if told.code == "channel_not_found":
             said = f"{channel}: Slack knows no such channel, or it is private and the bot is not in it"
             return problem("channel", said, fix)
-        return _unanswered("channel", channel, failed)
+        return _unanswered("channel", channel, told)
     name = f"{channel} (#{told.get('name', '')})"
     if told.get("is_archived"):
         return problem("channel", f"{name} is archived", fix)

@@ -169,7 +169,7 @@ async def test_an_approver_who_cannot_decide_is_a_problem(tmp_path: Path, user: 
     [
         (ELSEWHERE, "C0ELSEWHERE (#elsewhere): the bot is not in it", "Type /invite @askfirst there."),
         ("C0ARCHIVED", "C0ARCHIVED (#old-project) is archived", "remove the file"),
-        ("C0TYPO", "C0TYPO: Slack knows no such channel", "into the policy default"),
+        ("C0MISSPELT", "C0MISSPELT: Slack knows no such channel", "into the policy default"),
     ],
 )
 async def test_a_channel_the_bot_cannot_work_in_is_a_problem(
@@ -180,6 +180,16 @@ async def test_a_channel_the_bot_cannot_work_in_is_a_problem(
         found = only_problem(await examined(tmp_path, slack))
     assert found.said.startswith(said)
     assert fix in found.fix
+
+
+async def test_the_examples_that_come_along_are_a_warning_not_a_problem(tmp_path: Path) -> None:
+    async with Workspace.open() as slack:
+        checks = await examined(tmp_path, slack, policies=Path(__file__).parents[2] / "policies")
+    assert problems(checks) == []
+    assert [check.said for check in checks if check.name == "channel"] == [
+        "production governs nothing: C0PROD, C0INFRA are invented ids, as in an example",
+        "read-only governs nothing: C0LOOK is an invented id, as in an example",
+    ]
 
 
 async def test_a_broken_policy_is_told_once_with_its_place(tmp_path: Path) -> None:
