@@ -99,7 +99,7 @@ async def _waiting(slack: Workspace, count: int) -> list[Post]:
         if number % 20 == 19:
             await slack.settle()
             await asyncio.sleep(0.1)
-    while len(cards := [post for post in place.messages if post.text.startswith("Approval needed")]) < count:  # noqa: ASYNC110 - the bot is another process
+    while len(cards := [post for post in place.messages if post.text.startswith("Approval needed")]) < count:
         await asyncio.sleep(0.2)
     return cards
 
@@ -124,7 +124,7 @@ async def _updates(slack: Workspace, cards: list[Post]) -> list[float]:
     for card in cards:
         began = time.perf_counter()
         await slack.approver.clicks_stale("Approve", in_=card, wait=False)
-        while card.buttons:  # noqa: ASYNC110 - looked at every millisecond, as the eye would
+        while card.buttons:
             await asyncio.sleep(0.001)
         took.append(time.perf_counter() - began)
         await asyncio.sleep(0.01)

@@ -149,8 +149,8 @@ def _facts(interrupt: Interrupt) -> JsonObject:
             for option in interrupt.options
         ],
     }
-    if interrupt.planned:
-        facts["planned"] = {"tool": interrupt.planned.tool, "args": interrupt.planned.args}
+    if interrupt.shown:
+        facts["planned"] = {"tool": interrupt.shown.tool, "args": interrupt.shown.args}
     if interrupt.impact:
         impact = interrupt.impact
         facts["impact"] = {

@@ -46,6 +46,9 @@ class ClientToolbox:
     def measures(self, tool: str) -> bool:
         return self._ours.measures(tool)
 
+    def masked(self, planned: Planned) -> Planned:
+        return self._ours.masked(planned)
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         return await self._ours.preview(planned, context)
 

@@ -42,8 +42,8 @@ def lines_of(asked: Asked, paint: Paint, *, now: datetime) -> list[str]:
         lines.append(f"   was        {visible(interrupt.previous_impact.summary)}")
     rules = f"  ({', '.join(interrupt.rules)})" if interrupt.rules else ""
     lines.append(f"   why        {visible(interrupt.reason)}{paint(rules, 'dim')}")
-    if interrupt.planned:
-        lines += _arguments(interrupt.planned)
+    if interrupt.shown:
+        lines += _arguments(interrupt.shown)
     if interrupt.subject:
         lines += _subject(interrupt.subject)
     for number, option in enumerate(interrupt.options, 1):

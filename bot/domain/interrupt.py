@@ -55,6 +55,8 @@ class Interrupt:
     channel: str = ""
     call_id: CallId | None = None
     planned: Planned | None = None
+    #: The same with secret values masked, where it has any: what people see. What is executed is `planned`.
+    masked: Planned | None = None
     impact: Impact | None = None
     options: tuple[Option, ...] = ()
     response_schema: JsonObject | None = None
@@ -78,6 +80,11 @@ class Interrupt:
     digest: str = ""
     #: When the world changed since an earlier approval: what was measured then.
     previous_impact: Impact | None = None
+
+    @property
+    def shown(self) -> Planned | None:
+        """What would be executed, as people may see it."""
+        return self.masked or self.planned
 
     def option(self, option_id: str) -> Option | None:
         return next((option for option in self.options if option.id == option_id), None)

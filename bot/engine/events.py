@@ -32,6 +32,8 @@ class Judgement:
     invalid: str = ""
     impact: Impact | None = None
     digest: str = ""
+    #: The call with secret values masked, if it has any.
+    masked: Planned | None = None
     options: tuple[Option, ...] = ()
     #: Counters of limits that are used if it runs, and if it is asked about.
     uses_if_run: tuple[str, ...] = ()

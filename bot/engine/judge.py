@@ -159,11 +159,13 @@ class Judge:
             session.promised.update(uses["calls"])
         if isinstance(verdict, Ask):
             session.promised.update(uses["asks"])
+        masked = self.toolbox.masked(planned)
         return Judgement(
             call_id=call.id,
             planned=planned,
             verdict=verdict,
             impact=impact,
+            masked=masked if masked != planned else None,
             digest=self.binding(head, planned, impact, verdict.policy),
             options=await self._options(head, call.id, planned, impact, verdict),
             uses_if_run=uses["calls"],

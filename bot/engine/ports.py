@@ -136,6 +136,10 @@ class Toolbox(Protocol):
         """Whether `preview` does any work for this tool."""
         ...
 
+    def masked(self, planned: Planned) -> Planned:
+        """Return the call with secret values masked, for people to see; never to be executed."""
+        ...
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         """Measure what a call would do, without doing it. None if the tool cannot tell."""
         ...

@@ -49,6 +49,7 @@ def approval(
         verbs=verbs,
         call_id=judgement.call_id,
         planned=judgement.planned,
+        masked=judgement.masked,
         impact=judgement.impact,
         options=judgement.options,
         rules=ask.rules,

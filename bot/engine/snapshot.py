@@ -70,9 +70,7 @@ def interrupt_facts(asked: Asked) -> JsonObject:
         "outcome": describe(asked.outcome) if asked.outcome else None,
         "reason": interrupt.reason,
         "rules": list(interrupt.rules),
-        "planned": {"tool": interrupt.planned.tool, "args": interrupt.planned.args}
-        if interrupt.planned
-        else None,
+        "planned": {"tool": interrupt.shown.tool, "args": interrupt.shown.args} if interrupt.shown else None,
         "impact": {"summary": impact.summary, "count": impact.count, "bytes": impact.bytes}
         if impact
         else None,

@@ -77,6 +77,9 @@ class Registry:
         found = self._find(tool)
         return found is not None and found.measures
 
+    def masked(self, planned: Planned) -> Planned:
+        return dataclasses.replace(planned, args=self._redactor.redact_json(planned.args))
+
     async def preview(self, planned: Planned, context: CallContext) -> Impact | None:
         found = self._find(planned.tool)
         if found is None or found.invalid(planned.args) is not None:

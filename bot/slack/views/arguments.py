@@ -74,8 +74,8 @@ def _shown(value: object) -> str:
 
 
 def _args(interrupt: Interrupt) -> list[tuple[str, object]]:
-    if interrupt.planned is not None:
-        return list(interrupt.planned.args.items())
+    if interrupt.shown is not None:
+        return list(interrupt.shown.args.items())
     subject = interrupt.subject or {}
     shown: list[tuple[str, object]] = [("draft", subject["text"])] if subject.get("text") else []
     return shown + [(f"{call['tool']} ({call['id']})", call["args"]) for call in subject.get("calls", [])]

@@ -123,7 +123,7 @@ def _details(it: Card) -> list[Block]:
     blocks: list[Block] = []
     if interrupt.impact:
         blocks += _measured(interrupt.impact)
-    if interrupt.planned and (arguments := brief(interrupt.planned)):
+    if interrupt.shown and (arguments := brief(interrupt.shown)):
         blocks.append(arguments)
     if interrupt.kind == "clarification":
         blocks += understood(interrupt)
@@ -170,7 +170,7 @@ def _said(interrupt: Interrupt) -> list[Block]:
 
 
 def _has_hidden_characters(interrupt: Interrupt) -> bool:
-    args = interrupt.planned.args if interrupt.planned else {}
+    args = interrupt.shown.args if interrupt.shown else {}
     return any(hides_something(_raw(value)) for value in args.values())
 
 

@@ -196,7 +196,7 @@ def _about(interrupt: Interrupt) -> list[Block]:
     blocks: list[Block] = [rich(words(interrupt.planned.tool, bold=True))]
     if interrupt.impact:
         blocks.append(rich(words(interrupt.impact.summary)))
-    arguments = brief(interrupt.planned)
+    arguments = brief(interrupt.shown or interrupt.planned)
     return [*blocks, arguments] if arguments else blocks
 
 
