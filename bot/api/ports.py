@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
+from bot.domain.audit import AuditFact
 from bot.domain.canonical import JsonObject
 from bot.domain.ids import InterruptId, RunId, ThreadId, UserId
 from bot.domain.interrupt import Asked, Interrupt
@@ -56,7 +57,7 @@ class Store(Protocol):
     async def interrupts_of(self, run_id: RunId) -> tuple[Asked, ...]: ...
 
     async def change_waiting(
-        self, run_id: RunId, change: Callable[[Head], Head], now: datetime, version: int | None
+        self, run_id: RunId, change: Callable[[Head], Head], fact: AuditFact, version: int | None
     ) -> Head: ...
 
     async def figures(self, now: datetime) -> Figures: ...

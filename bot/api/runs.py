@@ -14,6 +14,7 @@ from bot.api.bodies import (
     RunsQuery,
 )
 from bot.api.calls import Call
+from bot.domain.audit import AuditFact
 from bot.domain.errors import CheckpointNotFound
 from bot.domain.interrupt import Asked
 from bot.domain.run import Breakpoint, Head
@@ -67,9 +68,11 @@ async def changed(call: Call) -> RunOut:
     """Change what a waiting run will go on with. What people were asked about stays as it is."""
     body: ChangeBody = call.body
     head = await call.run()
-    now = call.world.clock()
+    what = sorted(body.model_fields_set - {"version"})
+    about = {"by": call.token.person, "changed": what, "via": "http"}
+    fact = AuditFact(kind="request", at=call.world.clock(), run_id=head.run_id, body=about)
     head = await call.world.store.change_waiting(
-        head.run_id, lambda head: _applied(head, body), now, body.version
+        head.run_id, lambda head: _applied(head, body), fact, body.version
     )
     if body.note is not None:
         await call.world.runner.note(head.run_id, call.token.person, body.note)

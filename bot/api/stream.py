@@ -43,6 +43,10 @@ class Subscription:
         self._stale = self._stale or stale
         self._event.set()
 
+    @property
+    def stale(self) -> bool:
+        return self._stale
+
     def take(self) -> bool:
         """Whether the store has news; asked right before it is read, so that no later news is forgotten."""
         stale, self._stale = self._stale, False
@@ -154,16 +158,17 @@ class Streams:
                             yield event, cursor
                     if head.state in FINAL or (head.state == "waiting" and not through_interrupts):
                         return
-                said, cursor, attempt = self._written(cursor, attempt)
+                said, cursor, attempt = self._written(ear, cursor, attempt)
                 if said is not None:
                     yield said, cursor
                 elif not await ear.wait(self._keep_alive):
                     yield None, cursor
 
-    def _written(self, cursor: Cursor, attempt: int) -> tuple[Said | None, Cursor, int]:
+    def _written(self, ear: Subscription, cursor: Cursor, attempt: int) -> tuple[Said | None, Cursor, int]:
         """What the model has written since; `attempt` is the one the cursor's text is from."""
         writing = self._front.writing(cursor.run)
-        if writing is None or writing.entry < cursor.entry:
+        # If something was stored while we told, it comes first: text must not overtake it.
+        if ear.stale or writing is None or writing.entry < cursor.entry:
             return None, cursor, attempt
         trusted = writing.attempt == attempt
         said, cursor = rest_of(writing.text, cursor, entry=writing.entry, trusted=trusted)

@@ -39,6 +39,11 @@ _PATH = re.compile(
     r"(?:^|\s)(~?/[\w./*@+-]+|\.{1,2}/[\w./*@+-]*|[\w*-]+(?:/[\w.*-]+)+|[\w*-]+\.[A-Za-z]\w{0,5})(?=$|[\s,;:.!?)])"
 )
 _QUOTED = re.compile(r"[`\"'“]([^`\"'”]{1,200})[`\"'”]")
+#: Nothing to do at all: greetings, thanks, asking for help.
+_CHATTER = re.compile(
+    r"(?:hello|hi|hey|good (?:morning|afternoon|evening|day)|thanks?(?: you)?|thank you|help|ping|test|ok(?:ay)?|"
+    r"yes|no|never ?mind|bye|cheers)(?: (?:there|all|everyone|bot|askfirst|again|a lot|very much))?[\s!.?]*"
+)
 _AGE = re.compile(r"(\d+)\s*(day|week|month|year)s?", re.IGNORECASE)
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _PARTICULAR = re.compile(
@@ -55,7 +60,7 @@ def assess(text: str, tools: Collection[str]) -> Assessment:
     words = " ".join(text.lower().split())
     kind = _kind(words)
     targets = _targets(text)
-    vague = kind != "reads" and _is_vague(words, targets, kind)
+    vague = kind not in {"reads", "chatter"} and _is_vague(words, targets, kind)
     return Assessment(
         understood=_understood(words),
         ambiguous=vague,
@@ -67,7 +72,8 @@ def assess(text: str, tools: Collection[str]) -> Assessment:
     )
 
 
-_TOOLS = {
+_TOOLS: dict[str, tuple[str, ...]] = {
+    "chatter": (),
     "reads": ("find_files", "read_file"),
     "removes": ("delete_files",),
     "moves": ("move_files",),
@@ -80,6 +86,8 @@ _TOOLS = {
 
 def _kind(words: str) -> str:
     """The most consequential thing the words ask for; a question about it is a read."""
+    if _CHATTER.fullmatch(words):
+        return "chatter"
     if re.match(rf"(?:please |can you |could you |hey |hi |ok |now )*(?:{_READS})\b", words) and not _also(
         words
     ):
@@ -127,7 +135,7 @@ def _is_vague(words: str, targets: tuple[str, ...], kind: str) -> bool:
 
 
 def _radius(words: str, kind: str, *, vague: bool) -> BlastRadius:
-    if kind == "reads":
+    if kind in {"reads", "chatter"}:
         return "low"
     many = re.search(rf"\b(?:{_MANY})\b", words) is not None
     if many or (vague and kind in {"removes", "unknown"}):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from bot.domain.ids import RunId
 from bot.domain.run import Thread
 from bot.engine.ports import LiveEvent
+from bot.slack.address import FRONT
 from bot.slack.errands import Errands
 from bot.slack.live import Live
 from bot.slack.ports import Records
@@ -32,6 +33,9 @@ class SlackFront:
         self.records: Records | None = None
 
     async def show(self, thread: Thread, run_id: RunId, event: LiveEvent) -> None:
+        if thread.front != FRONT:
+            # A run of another front, taken over from a process that died.
+            return
         live = self._live.get(run_id)
         if live is None:
             live = Live(self._web, self.records, thread, run_id, self._now)

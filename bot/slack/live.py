@@ -65,6 +65,8 @@ class Live:
         #: What the status says, or would say.
         self._doing = "is working on it …"
         self._said = False
+        #: Whether the last that happened is a question: then people work, not the run.
+        self._waiting = False
 
     def put(self, event: LiveEvent) -> None:
         self._queue.put_nowait(event)
@@ -78,7 +80,7 @@ class Live:
                 async with asyncio.timeout(self._patience()):
                     event = await self._queue.get()
             except TimeoutError:
-                if not self._said:
+                if not self._said and not self._waiting:
                     # What is done in a moment needs no status, and Slack has its limits.
                     await self._status(self._doing, "processing")
                     continue
@@ -94,6 +96,7 @@ class Live:
 
     async def _take(self, event: LiveEvent) -> bool:  # noqa: C901 - a table
         """Take notice of an event; False if there is nothing more to show for now."""
+        self._waiting = isinstance(event, InterruptsOpened)
         match event:
             case TextDelta(text=text):
                 self._text += text
@@ -107,6 +110,9 @@ class Live:
                 # The cards come next, each a message of its own; what follows them is another message, too.
                 had_a_message = self._ts is not None
                 await self._close("suspended")
+                if self._said:
+                    await self._status("")
+                    self._said = False
                 if had_a_message:
                     await self._adopt(None)
                 self._text, self._sent = "", 0

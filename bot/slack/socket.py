@@ -24,8 +24,10 @@ logger = logging.getLogger(__name__)
 
 CONNECTIONS = 2
 WATCH_SECONDS = 10.0
-#: Slack pings every few seconds; a connection that heard nothing for so long is replaced by a new one.
-DEAF_SECONDS = 180.0
+#: The SDK reconnects by itself; a connection that stays down for so long gets a new object altogether, and so does one
+#: that looks alive and has heard nothing for much longer than a workspace is ever silent.
+DOWN_SECONDS = 30.0
+DEAF_SECONDS = 900.0
 PING_SECONDS = 5.0
 
 
@@ -44,10 +46,12 @@ class Sockets:
         self._app = app
         self._token = app_token
         self._handlers: list[AsyncSocketModeHandler] = []
+        #: When each was last heard, and last seen up.
         self._heard: dict[int, float] = {}
+        self._up: dict[int, float] = {}
 
     @asynccontextmanager
-    async def running(self, *, watch_seconds: float = WATCH_SECONDS) -> AsyncGenerator["Sockets"]:
+    async def running(self) -> AsyncGenerator["Sockets"]:
         """Be connected inside this block.
 
         Raises:
@@ -56,7 +60,7 @@ class Sockets:
         await self._check_token()
         async with asyncio.TaskGroup() as group:
             self._handlers = [await self._connected() for _ in range(CONNECTIONS)]
-            watch = group.create_task(self._watch(watch_seconds))
+            watch = group.create_task(self._watch(WATCH_SECONDS))
             try:
                 yield self
             finally:
@@ -78,7 +82,7 @@ class Sockets:
             self._heard[id(handler)] = time.monotonic()
 
         handler.client.on_message_listeners.append(heard)
-        self._heard[id(handler)] = time.monotonic()
+        self._heard[id(handler)] = self._up[id(handler)] = time.monotonic()
         await handler.connect_async()
         return handler
 
@@ -105,11 +109,14 @@ class Sockets:
                     )
 
     async def _look_after(self, place: int, handler: AsyncSocketModeHandler) -> None:
-        silent = time.monotonic() - self._heard[id(handler)]
-        # The SDK reconnects by itself; a connection that stays down or deaf gets a new object altogether.
-        if silent < DEAF_SECONDS:
+        now = time.monotonic()
+        if await handler.client.is_connected():
+            self._up[id(handler)] = now
+        silent, down = now - self._heard[id(handler)], now - self._up[id(handler)]
+        if silent < DEAF_SECONDS and down < DOWN_SECONDS:
             return
-        logger.warning("a Slack connection was silent for %d s; replacing it", silent)
+        logger.warning("a Slack connection was down for %d s, silent for %d s; replacing it", down, silent)
+        # The new one first: there is no moment without any.
         self._handlers[place] = await self._connected()
-        self._heard.pop(id(handler), None)
+        del self._heard[id(handler)], self._up[id(handler)]
         await handler.close_async()

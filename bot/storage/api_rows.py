@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bot.domain.audit import AuditFact
 from bot.domain.errors import AlreadyResumed, CheckpointNotFound, LostRace
 from bot.domain.ids import RunId, ThreadId, UserId
 from bot.domain.interrupt import Asked
@@ -13,7 +14,15 @@ from bot.domain.run import Head
 from bot.domain.token import Token
 from bot.domain.transcript import Entry
 from bot.storage.codec import HEAD, INTERRUPT, ITEM, micros, moment
-from bot.storage.transactions import PAGE, Row, Transaction, interrupts_of_run, load_head, state_counts
+from bot.storage.transactions import (
+    PAGE,
+    Row,
+    Transaction,
+    interrupts_of_run,
+    load_head,
+    record,
+    state_counts,
+)
 
 #: How many records one look at the feed takes.
 FEED = 5000
@@ -87,7 +96,7 @@ def heads_of(requester: UserId, limit: int) -> Transaction[tuple[Head, ...]]:
 
 
 def change_waiting(
-    run_id: RunId, change: Callable[[Head], Head], now: datetime, version: int | None
+    run_id: RunId, change: Callable[[Head], Head], fact: AuditFact, version: int | None
 ) -> Transaction[Head]:
     """Rewrite the head of a run that waits for people; nobody owns it, so the version alone decides."""
     yield "lock_run", (run_id,)
@@ -99,9 +108,10 @@ def change_waiting(
     if version is not None and head.version != version:
         raise LostRace(run_id)
     body = HEAD.write(change(head), leave_out={"state", "version"})
-    rows = yield "change_waiting_run", (run_id, head.version, body, micros(now))
+    rows = yield "change_waiting_run", (run_id, head.version, body, micros(fact.at))
     if not rows:
         raise LostRace(run_id)
+    yield from record((fact,))
     changed = yield from load_head(run_id)
     assert changed is not None
     return changed

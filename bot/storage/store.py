@@ -352,9 +352,9 @@ class SqlStore:
         return await self._db.read(api_rows.heads_of(requester, limit))
 
     async def change_waiting(
-        self, run_id: RunId, change: Callable[[Head], Head], now: datetime, version: int | None
+        self, run_id: RunId, change: Callable[[Head], Head], fact: AuditFact, version: int | None
     ) -> Head:
-        return await self._db.write(api_rows.change_waiting(run_id, change, now, version))
+        return await self._db.write(api_rows.change_waiting(run_id, change, fact, version))
 
     async def touched_since(self, seq: int) -> tuple[int, frozenset[RunId]]:
         return await self._db.read(api_rows.touched_since(seq))

@@ -118,6 +118,8 @@ def test_schemathesis_finds_nothing_about_things_that_exist(operation: Any, serv
     @given(case=operation.as_strategy())
     def check(case: Any) -> None:
         case.path_parameters = {name: served.known[name] for name in case.path_parameters}
+        # A stream that waits for people would wait for ever here.
+        case.query.pop("wait", None)
         response = case.call(base_url=served.url, headers=headers, timeout=20)
         # An answer may fit its schema and still not the question that is open.
         case.validate_response(response, headers=headers, excluded_checks=[_fits_its_schema])

@@ -49,6 +49,8 @@ async def test_a_waiting_run_is_changed_before_it_is_resumed(tmp_path: Path) -> 
         }
         changed = await api.call("PATCH", f"/api/v1/runs/{run}", change)
         assert changed.body["values"]["labels"] == {"ticket": "OPS-1"}
+        recorded = (await api.store.audit_of(RunId(run)))[-1].fact
+        assert recorded.body == {"by": "dev", "changed": ["instructions", "labels", "note"], "via": "http"}
         stale = await api.call("PATCH", f"/api/v1/runs/{run}", change)
         assert (stale.status, stale.body["type"]) == (409, "urn:askfirst:problem:lost-race")
         await api.resume(session_id=session, answer="yes")

@@ -2,19 +2,26 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.api.events import Cursor, Said, StreamEvent, parse_cursor, rest_of
+from bot.api.events import Cursor, Ended, Finished, Proposed, Said, StreamEvent, parse_cursor, rest_of
+from bot.api.stream import HttpFront, Streams
 from bot.domain.errors import InvalidAnswer
-from bot.domain.ids import RunId
-from bot.domain.transcript import ModelTurn, TextBlock
+from bot.domain.ids import CallId, RunId, ThreadId
+from bot.domain.interrupt import Asked
+from bot.domain.run import AgentSpec, Head, Thread
+from bot.domain.tool import ToolResult
+from bot.domain.transcript import CallBlock, Entry, Item, ModelTurn, TextBlock, UserText
 from bot.engine.ports import ModelEvent, ModelRequest, Retrying, TextDelta
-from bot.llm.scripted import call, say
+from bot.llm.scripted import call, say, tool_call
 from tests.api.server import Reply, bench
+from tests.engine.lab import DEV, NOON
 
 
 class Typist:
@@ -143,6 +150,45 @@ async def test_another_text_after_a_crash_replaces_what_was_told_before(tmp_path
             "session_id": session,
             "run_id": reply.events[0].data["run_id"],
         }
+
+
+class Ledger:
+    """Only what a stream reads of the store: one run's rows, as the test writes them."""
+
+    def __init__(self, *items: Item) -> None:
+        self.head = Head(
+            run_id=RunId("r"),
+            thread=Thread(id=ThreadId("t"), front="http"),
+            requester=DEV.id,
+            agent=AgentSpec(model="m"),
+            created_at=NOON,
+            state="running",
+        )
+        self.items = list(items)
+
+    async def progress(self, run_id: RunId, entry: int) -> tuple[Head, list[Entry], tuple[Asked, ...]]:
+        entries = [Entry(seq=seq, at=NOON, item=item) for seq, item in enumerate(self.items)]
+        return self.head, entries[entry:], ()
+
+
+async def test_live_text_never_overtakes_what_was_stored_before_it() -> None:
+    proposed = ModelTurn(blocks=(CallBlock(call=tool_call("look", {}, id="c1")),), stop="tools")
+    ledger, front = Ledger(UserText(author=DEV.id, text="go"), proposed), HttpFront()
+    stream = Streams(ledger, front).follow(Cursor(run=RunId("r")))  # pyright: ignore[reportArgumentType]
+    async with aclosing(stream) as told:
+        first, _ = await anext(told)
+        assert isinstance(first, Proposed)
+        # While the client was told of the call, it finished and the model began to write.
+        ledger.items.append(ToolResult(call_id=CallId("c1"), status="ok", text="fine"))
+        await front.show(ledger.head.thread, RunId("r"), TextDelta(text="Done.", entry=3))
+        second, _ = await anext(told)
+        third, _ = await anext(told)
+        assert isinstance(second, Finished)
+        assert third == Said(entry=3, text="Done.")
+        ledger.items.append(ModelTurn(blocks=(TextBlock(text="Done."),)))
+        ledger.head = replace(ledger.head, state="done")
+        front.changed(RunId("r"))
+        assert [event for event, _ in [each async for each in told]] == [Ended(state="done", text="Done.")]
 
 
 async def test_what_another_process_does_is_noticed(tmp_path: Path) -> None:

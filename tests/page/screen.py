@@ -41,6 +41,14 @@ class Screen:
         await dialog.get_by_role("button", name=answer).click()
         await expect(dialog).to_have_count(0)
 
+    async def approve_with_reason(self, name: str, reason: str) -> None:
+        await self.become(name)
+        await self.button("Approve").click()
+        await self.modal.get_by_role("textbox").fill(reason)
+        await self.shot("reason")
+        await self.modal.get_by_role("button", name="Approve").click()
+        await expect(self.modal).to_be_hidden()
+
     @property
     def conversation(self) -> Locator:
         return self.page.locator("#conversation")

@@ -66,16 +66,41 @@ async def test_in_production_two_people_must_agree_each_with_a_reason(tour: Scre
     await tour.take("Two approvers")
     for name in ("Ada Approver", "Sam Second"):
         assert not (tmp_path / "files" / "status.txt").exists()
-        await tour.become(name)
-        await tour.button("Approve").click()
-        await tour.modal.get_by_role("textbox").fill(f"fine, says {name}")
-        await tour.shot("quorum-reason")
-        await tour.modal.get_by_role("button", name="Approve").click()
-        await expect(tour.modal).to_be_hidden()
+        await tour.approve_with_reason(name, "fine with me")
         if name == "Ada Approver":
             await expect(tour.side).to_contain_text("1 of 2 agreed")
     await tour.shows("for @requester")
     assert (tmp_path / "files" / "status.txt").exists()
+
+
+async def test_a_vote_survives_a_crash_before_the_second_one(tour: Screen, tmp_path: Path) -> None:
+    await tour.take("Two approvers")
+    await tour.approve_with_reason("Ada Approver", "the window is open")
+    await expect(tour.side).to_contain_text("1 of 2 agreed")
+    await tour.side.get_by_role("button", name="Kill the bot now").click()
+    await tour.side.get_by_role("button", name="Start the bot again").click()
+    await expect(tour.side).to_contain_text("running as process")
+    await tour.approve_with_reason("Sam Second", "agreed")
+    await tour.shows("for @requester")
+    assert (tmp_path / "files" / "status.txt").exists()
+
+
+async def test_a_guest_is_told_that_guests_cannot_ask(tour: Screen) -> None:
+    await tour.become("Gus Guest")
+    await tour.say("@askfirst read notes.txt")
+    await tour.shows("Guests cannot ask me to do things here")
+    await expect(tour.thread.locator("article.ephemeral")).to_have_count(1)
+    await expect(tour.side).to_contain_text("No run yet")
+
+
+async def test_the_policy_explains_itself_in_a_modal_and_underneath(tour: Screen) -> None:
+    await tour.take("An edit")
+    await tour.button("Explain").click()
+    await expect(tour.modal).to_contain_text("write_file")
+    await tour.shot("explain")
+    await tour.page.keyboard.press("Escape")
+    await expect(tour.modal).to_be_hidden()
+    await expect(tour.side).to_contain_text("deny secrets silent")
 
 
 async def test_a_question_is_answered_and_the_run_goes_on_with_the_answer(tour: Screen) -> None:
@@ -90,10 +115,11 @@ async def test_a_question_nobody_answers_is_reminded_of_and_expires(tour: Screen
     await tour.take("A timeout")
     await expect(tour.button("Approve")).to_be_visible()
     await tour.side.get_by_role("button", name="Skip to the next timer").click()
-    await expect(tour.thread.locator("article")).to_have_count(3)
+    await tour.shows("This waits for you since")
     await tour.shot("timeout-reminder")
     await tour.side.get_by_role("button", name="+15 min").click()
     await tour.shows("Expired")
+    await tour.shows("Nobody decided in time")
     await expect(tour.button("Approve")).to_have_count(0)
     await expect(tour.side).to_contain_text("Nothing waits")
     await tour.shot("timeout-expired")

@@ -38,6 +38,15 @@ async def test_it_can_be_used_on_a_phone(demo: Demo, browser: Browser) -> None:
     await context.close()
 
 
+async def test_an_opened_menu_is_in_sight_at_the_end_of_a_thread(tour: Screen) -> None:
+    await tour.page.set_viewport_size({"width": 1250, "height": 620})
+    await tour.take("An edit")
+    await tour.button("More actions").click()
+    last = tour.thread.get_by_role("menuitem").last
+    await expect(last).to_be_in_viewport(ratio=1)
+    await tour.shot("menu")
+
+
 async def test_it_is_readable_in_the_dark(demo: Demo, browser: Browser) -> None:
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="dark")
     dark = Screen(await context.new_page(), demo.address)

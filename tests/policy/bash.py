@@ -1,6 +1,5 @@
 """The real bash as an oracle: what does a text execute, word for word?"""
 
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,6 +1,5 @@
 """What can be proved of a command, what it becomes when it is run, and what it might run besides."""
 
-
 from contextlib import suppress
 
 import pytest

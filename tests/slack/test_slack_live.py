@@ -47,7 +47,7 @@ async def test_a_stream_is_rotated_before_slack_ends_it_and_no_word_is_lost(
         await slack.called("chat.startStream", times=2)
         hands.now += 400
         await slack.advance(400)
-        # Slack has ended this one by itself; the rest still arrives.
+        # Slack has ended this one by itself; the outbox, which is not part of this test, shows the rest.
         live.put(TextDelta(text="".join(f"last {n}\n" for n in range(60))))
         live.put(RunEnded(state="done", text="x"))
         await running

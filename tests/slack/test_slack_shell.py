@@ -18,7 +18,7 @@ from bot.playground.manifest import read_manifest
 from bot.playground.methods.registry import METHODS
 from bot.playground.workspace import Workspace
 from bot.settings import load_settings
-from bot.slack import http
+from bot.slack import http, socket
 from bot.slack.routes import EVENTS
 from bot.slack.tokens import slack_tokens
 from bot.wiring import open_slack
@@ -132,6 +132,19 @@ async def test_two_sockets_are_open_and_a_refresh_of_one_is_no_gap(lab: Lab, sla
         await slack.until(lambda: slack.sockets.count == 2, "both sockets again")
         again = await slack.requester.mentions_bot("after it")
         await again.thread.message_containing("two")
+
+
+@pytest.mark.parametrize("transport", ["socket"], indirect=True)
+async def test_the_watchdog_replaces_a_connection_that_hears_nothing(
+    lab: Lab, slack: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(socket, "DEAF_SECONDS", 0.0)
+    async with lab.bot([say("Still here.")]):
+        await slack.until(lambda: slack.sockets.opened >= 4, "both to be replaced")
+        monkeypatch.setattr(socket, "DEAF_SECONDS", 900.0)
+        asked = await slack.requester.mentions_bot("are you there?")
+        await asked.thread.message_containing("Still here.")
 
 
 # What the app asks Slack for.

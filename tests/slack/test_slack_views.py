@@ -110,6 +110,32 @@ QUESTION = Interrupt(
     call_id=CallId("c2"),
     options=(Option(id="1", label="/srv/a"), Option(id="2", label="/srv/b")),
 )
+CLARIFICATION = replace(
+    QUESTION,
+    kind="clarification",
+    reason="Before I start: this could touch a lot.",
+    verbs=("choose", "respond", "cancel"),
+    call_id=None,
+    options=(
+        Option(id="go", label="Start with these limits", consequence="path under /srv, count at most 5"),
+    ),
+    response_schema={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "title": "Which <!here> folder?", "default": "/srv"},
+            "count": {"type": "integer", "title": "How many?", "examples": [5, 50], "default": 5},
+        },
+    },
+    subject={
+        "understood": "delete <!channel> files",
+        "touches": ["/srv"],
+        "assumptions": [],
+        "fields": [
+            {"question": "Which <!here> folder?", "default": "/srv"},
+            {"question": "How many?", "default": 5},
+        ],
+    },
+)
 FORM_QUESTION = replace(QUESTION, options=(), verbs=("respond", "reject", "cancel"), response_schema=FORM)
 MANY = replace(QUESTION, options=tuple(Option(id=str(n), label=f"choice {n}") for n in range(1, 13)))
 RECOVERY = replace(
@@ -194,7 +220,11 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "card-question": opened(QUESTION),
     "card-question-form": opened(FORM_QUESTION),
     "card-question-many": opened(MANY),
+    "card-question-shared-channel": opened(QUESTION, shared=True),
+    "card-clarification": opened(CLARIFICATION),
+    "card-clarified": settled(decided(Choose(option="go")), CLARIFICATION),
     "card-recovery": opened(RECOVERY),
+    "card-recovery-shared-channel": opened(RECOVERY, shared=True),
     "card-review": opened(REVIEW),
     "card-approved": settled(decided(Approve()), result=RESULT),
     "card-approved-running": settled(decided(Approve(reason="ticket 42"))),
@@ -244,6 +274,9 @@ VIEWS: dict[str, dict[str, Any] | None] = {
     "modal-edit-draft": modals.edit(REVIEW, None),
     "modal-answer": modals.answer(FORM_QUESTION),
     "modal-answer-text": modals.answer(replace(QUESTION, options=(), verbs=("respond",))),
+    "modal-answer-options": modals.answer(QUESTION),
+    "modal-answer-clarification": modals.answer(CLARIFICATION),
+    "modal-review-recovery": modals.review(Asked(interrupt=RECOVERY), may_decide=True),
     "modal-remember": modals.remember(APPROVAL),
     "modal-explanation": modals.explanation("ASK  delete_files  more than 50 files <!here>\n" * 3),
     "modal-notice": modals.notice("Not counted", "Too late."),

@@ -85,8 +85,9 @@ export class Modal {
         await act("submit", { user: this.#store.viewer, view: view.id, values: Object.fromEntries(held) });
       } catch (error) {
         trouble.textContent = error.message;
+        submit.disabled = false;
       }
-      submit.disabled = false;
+      // Otherwise it stays so until the app has answered: with another view, with errors, or not at all.
     });
     return form;
   }

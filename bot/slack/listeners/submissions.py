@@ -12,7 +12,7 @@ from bot.slack.address import Shown, read_shown
 from bot.slack.bot import Bot, user_of
 from bot.slack.listeners.deciding import looked_up
 from bot.slack.views import modals, names
-from bot.slack.views.forms import BadInput, fields_of, filled
+from bot.slack.views.forms import BadInput, filled
 from bot.slack.views.notices import refusal
 
 
@@ -107,8 +107,10 @@ async def _edit(bot: Bot, sent: Sent, asked: Asked) -> Answer:
 
 
 async def _answer(_bot: Bot, sent: Sent, asked: Asked) -> Answer:
+    if option := sent.value(names.WHICH):
+        return Choose(option=option)
     schema = asked.interrupt.response_schema
-    values = filled(fields_of(schema, {}), sent.state)
+    values = filled(modals.answer_fields(asked.interrupt), sent.state)
     return Respond(data=values if schema and schema.get("type") == "object" else values.get("", ""))
 
 

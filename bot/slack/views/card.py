@@ -11,6 +11,7 @@ from bot.slack.views import names
 from bot.slack.views.arguments import DETAIL, Fits, brief, fits
 from bot.slack.views.outcome import After, ending, settled_at
 from bot.slack.views.people import deciders
+from bot.slack.views.scope import understood
 from bot.slack.views.text import (
     Block,
     actions,
@@ -46,6 +47,8 @@ _SETTLED = {
     "review": "Review",
     "recovery": "Recovery",
 }
+#: These are answered; in a shared channel only the form shows what is asked.
+_QUESTIONS = {"input", "clarification"}
 #: More options than this become a menu.
 _BUTTONS = 4
 _SAID = 300
@@ -111,9 +114,8 @@ def _why(it: Card) -> list[Block]:
 
 
 def _hidden(it: Card) -> list[Block]:
-    if it.asked.interrupt.planned is None and not it.asked.interrupt.subject:
-        return []
-    return [note("This channel is shared with another organisation, so the arguments are not shown here.")]
+    what = "question is" if it.asked.interrupt.kind in _QUESTIONS else "arguments are"
+    return [note(f"This channel is shared with another organisation, so the {what} not shown here.")]
 
 
 def _details(it: Card) -> list[Block]:
@@ -123,7 +125,9 @@ def _details(it: Card) -> list[Block]:
         blocks += _measured(interrupt.impact)
     if interrupt.planned and (arguments := brief(interrupt.planned)):
         blocks.append(arguments)
-    if interrupt.subject:
+    if interrupt.kind == "clarification":
+        blocks += understood(interrupt)
+    elif interrupt.subject:
         blocks += _subject(interrupt.subject)
     blocks += _options(interrupt.options) if it.asked.outcome is None else []
     if _has_hidden_characters(interrupt):
@@ -144,19 +148,6 @@ def _measured(impact: Impact) -> list[Block]:
 
 def _subject(subject: JsonObject) -> list[Block]:
     blocks = [literal(shortened(visible(str(subject["text"])), 2500))] if subject.get("text") else []
-    for label, key in (
-        ("I understood: ", "understood"),
-        ("It touches: ", "touches"),
-        ("Assuming: ", "assumptions"),
-    ):
-        if subject.get(key):
-            value = subject[key] if isinstance(subject[key], str) else ", ".join(map(str, subject[key]))
-            blocks.append(rich(words(label, bold=True), words(shortened(visible(value), 500))))
-    asked = [(each["question"], each["default"]) for each in subject.get("fields", [])]
-    if asked:
-        blocks.append(
-            bullets([words(str(question)), words(f"  {default}", bold=True)] for question, default in asked)
-        )
     for call in subject.get("calls", [])[:10]:
         blocks.append(rich(words(str(call["tool"]), bold=True), words(f"  {call['id']}")))
         blocks.append(literal(shortened(value_text(call["args"]), 600)))
@@ -202,7 +193,10 @@ def _buttons(it: Card) -> list[Block]:
             ),
             actions(_block_id(it), *_refusing(interrupt, about)),
         ]
-    offered = _deciding(interrupt, about) if where == "card" else [_review(about)]
+    if interrupt.kind in _QUESTIONS and it.shared:
+        offered = [button("Answer…", names.ANSWER, str(about), style="primary")]
+    else:
+        offered = _deciding(interrupt, about) if where == "card" else [_review(about)]
     elements = [*offered, *_refusing(interrupt, about), *_more(it, about, where)]
     return [actions(_block_id(it), *elements)] if elements else []
 
@@ -232,8 +226,12 @@ def approve_button(interrupt: Interrupt, about: Shown) -> JsonObject:
     impact = interrupt.impact
     confirm = None
     if impact is not None and impact.reversible is False:
-        confirm = are_you_sure("Are you sure?", f"{impact.summary} This cannot be undone.", "Approve")
+        confirm = are_you_sure("Are you sure?", _for_good(impact), "Approve")
     return button("Approve", names.APPROVE, str(about), style="primary", confirm=confirm)
+
+
+def _for_good(impact: Impact) -> str:
+    return impact.summary if "undone" in impact.summary else f"{impact.summary} This cannot be undone."
 
 
 def _option_buttons(interrupt: Interrupt, about: Shown) -> list[JsonObject]:
@@ -249,7 +247,7 @@ def _option_buttons(interrupt: Interrupt, about: Shown) -> list[JsonObject]:
 def _final(option: Option) -> JsonObject | None:
     if option.impact is None or option.impact.reversible is not False:
         return None
-    return are_you_sure("Are you sure?", f"{option.impact.summary} This cannot be undone.", "Approve")
+    return are_you_sure("Are you sure?", _for_good(option.impact), "Approve")
 
 
 def _refusing(interrupt: Interrupt, about: Shown) -> list[JsonObject]:

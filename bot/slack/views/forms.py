@@ -35,6 +35,8 @@ class Field:
     schema: JsonObject
     required: bool = False
     initial: Any = None
+    #: Whether the schema's title is the label: a question of its own, not just another spelling of the name.
+    titled: bool = False
 
     @property
     def block_id(self) -> str:
@@ -43,11 +45,24 @@ class Field:
     @property
     def label(self) -> str:
         title = self.schema.get("title")
-        return visible(str(title)) if title and not self.name else visible(self.name or "Answer")
+        return (
+            visible(str(title))
+            if title and (self.titled or not self.name)
+            else visible(self.name or "Answer")
+        )
+
+    @property
+    def hint(self) -> str:
+        examples = ", ".join(str(each) for each in self.schema.get("examples", ())[:10])
+        return str(self.schema.get("description") or (f"For example {examples}" if examples else ""))
 
 
 def fields_of(
-    schema: JsonObject | None, values: Mapping[str, Any], editable: Sequence[str] | None = None
+    schema: JsonObject | None,
+    values: Mapping[str, Any],
+    editable: Sequence[str] | None = None,
+    *,
+    titled: bool = False,
 ) -> list[Field]:
     """Return the inputs for an object's properties; one nameless input for any other schema."""
     if schema is None:
@@ -61,7 +76,8 @@ def fields_of(
             continue
         inner = _resolved(wrapped, schema)
         initial = values.get(name, inner.get("default"))
-        found.append(Field(name=name, schema=inner, required=name in required, initial=initial))
+        must = name in required
+        found.append(Field(name=name, schema=inner, required=must, initial=initial, titled=titled))
     return [field for field in found if _fits(field)][:MOST_FIELDS]
 
 
@@ -119,8 +135,7 @@ def input_block(field: Field) -> Block:
         # A field that must be there may still be empty: the tool's own check says whether that fits.
         "optional": not field.required or field.initial == "",
     }
-    about = field.schema.get("description")
-    return block | {"hint": plain(str(about), 500)} if about else block
+    return block | {"hint": plain(field.hint, 500)} if field.hint else block
 
 
 def _text(field: Field) -> JsonObject:

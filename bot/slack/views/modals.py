@@ -11,6 +11,7 @@ from bot.slack.views import names
 from bot.slack.views.arguments import brief, fits, whole
 from bot.slack.views.forms import Field, fields_of, input_block
 from bot.slack.views.people import deciders
+from bot.slack.views.scope import understood
 from bot.slack.views.text import (
     INPUT,
     Block,
@@ -49,7 +50,8 @@ def review(asked: Asked, *, may_decide: bool) -> JsonObject:
     tool = [rich(words(interrupt.planned.tool, bold=True))] if interrupt.planned else []
     impact = [rich(words(interrupt.impact.summary))] if interrupt.impact else []
     blocks = [*tool, *impact, section(f"Why ask: {interrupt.reason}"), *whole(interrupt)]
-    can = may_decide and "approve" in interrupt.verbs and fits(interrupt, hidden=True) != "nowhere"
+    has_answer = "approve" in interrupt.verbs or "choose" in interrupt.verbs
+    can = may_decide and has_answer and fits(interrupt, hidden=True) != "nowhere"
     if not can:
         return modal("Full arguments", blocks)
     if interrupt.options:
@@ -60,16 +62,17 @@ def review(asked: Asked, *, may_decide: bool) -> JsonObject:
     return _form(interrupt, names.REVIEW_FORM, "Review", blocks, submit="Approve")
 
 
-def _which(interrupt: Interrupt) -> Block:
-    options = [choice("As proposed", "proposed")]
-    options += [choice(each.label, each.id, each.consequence) for each in interrupt.options[:9]]
-    element = {
-        "type": "radio_buttons",
-        "action_id": names.VALUE,
-        "options": options,
-        "initial_option": options[0],
-    }
-    return {"type": "input", "block_id": names.WHICH, "label": plain("What to approve"), "element": element}
+def _which(interrupt: Interrupt, *, optional: bool = False) -> Block:
+    approves = "approve" in interrupt.verbs
+    options = [choice("As proposed", "proposed")] if approves else []
+    options += [choice(each.label, each.id, each.consequence) for each in interrupt.options[:99]]
+    kind = "radio_buttons" if len(options) <= 10 else "static_select"
+    element: JsonObject = {"type": kind, "action_id": names.VALUE, "options": options}
+    if approves:
+        element["initial_option"] = options[0]
+    label = plain("What to approve" if approves else "Your choice")
+    block: Block = {"type": "input", "block_id": names.WHICH, "label": label, "element": element}
+    return block | {"optional": True} if optional else block
 
 
 def edit(interrupt: Interrupt, tool: ToolDefinition | None) -> JsonObject | None:
@@ -116,9 +119,19 @@ def _edit_draft(interrupt: Interrupt) -> JsonObject | None:
 
 
 def answer(interrupt: Interrupt) -> JsonObject:
-    fields = fields_of(interrupt.response_schema, {})
-    blocks = [section(interrupt.reason), *(input_block(field) for field in fields)]
+    """The question with its options, its form, or both."""
+    blocks = [section(interrupt.reason), *understood(interrupt)]
+    if "choose" in interrupt.verbs:
+        blocks.append(_which(interrupt, optional="respond" in interrupt.verbs))
+    if "respond" in interrupt.verbs:
+        inputs = [input_block(field) for field in answer_fields(interrupt)]
+        # Whoever picks an option need not fill in the form.
+        blocks += [block | {"optional": True} for block in inputs] if "choose" in interrupt.verbs else inputs
     return _form(interrupt, names.ANSWER_FORM, "Answer", blocks, submit="Answer")
+
+
+def answer_fields(interrupt: Interrupt) -> list[Field]:
+    return fields_of(interrupt.response_schema, {}, titled=True)
 
 
 def remember(interrupt: Interrupt) -> JsonObject:

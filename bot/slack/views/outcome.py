@@ -106,6 +106,8 @@ def _extra(interrupt: Interrupt, decision: Decision) -> str:
         case Choose(option=chosen, reason=reason):
             option = interrupt.option(chosen)
             label = visible(option.label) if option else chosen
+            if option and option.consequence and interrupt.kind == "clarification":
+                label = f"{label}: {visible(option.consequence)}"
             return f"{label}. {_quoted(reason)}" if reason else label
         case Respond(data=data):
             return shortened(value_text(data), 600)

@@ -1,9 +1,39 @@
-"""The scope a person confirmed, as limits in the thread. Pure."""
+"""What a request was understood to mean before any work, and the limits a person confirmed. Pure."""
+
+from typing import Any
 
 from bot.domain.canonical import JsonObject
+from bot.domain.interrupt import Interrupt
+from bot.domain.literal import shortened, visible
 from bot.domain.run import Head
 from bot.slack.views import names
-from bot.slack.views.text import button, note, person, section, when
+from bot.slack.views.text import Block, bullets, button, note, person, rich, section, when, words
+
+_LABELS = (("understood", "I understood: "), ("touches", "It touches: "), ("assumptions", "Assuming: "))
+
+
+def understood(interrupt: Interrupt) -> list[Block]:
+    """What a clarification says: what was understood, and the questions with what is suggested."""
+    subject = interrupt.subject or {}
+    if interrupt.kind != "clarification":
+        return []
+    blocks: list[Block] = []
+    for key, label in _LABELS:
+        if said := subject.get(key):
+            text = said if isinstance(said, str) else ", ".join(map(str, said))
+            blocks.append(rich(words(label, bold=True), words(shortened(visible(text), 1000))))
+    asked: list[JsonObject] = subject.get("fields", [])[:10]
+    if asked:
+        blocks.append(bullets(_question(field) for field in asked))
+    return blocks
+
+
+def _question(field: JsonObject) -> list[JsonObject]:
+    default: Any = field.get("default")
+    suggested = (
+        [words(f"  {shortened(visible(str(default)), 200)}", bold=True)] if default is not None else []
+    )
+    return [words(shortened(visible(str(field.get("question", ""))), 300)), *suggested]
 
 
 def contract(head: Head, *, shared: bool = False) -> JsonObject | None:

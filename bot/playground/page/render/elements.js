@@ -53,7 +53,7 @@ export function menu(label, items) {
   const show = (on) => {
     list.hidden = !on;
     opener.setAttribute("aria-expanded", String(on));
-    if (on) items[0]?.focus();
+    if (on) items[0]?.focus({ preventScroll: true }), list.scrollIntoView({ block: "nearest" });
   };
   const whole = el("span", { class: "opens" }, opener, list);
   whole.addEventListener("keydown", (event) => {
