@@ -104,7 +104,7 @@ async def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"ok": not bad, "checks": [asdict(check) for check in found]}, ensure_ascii=False))
     else:
-        print(f"\n{_counted(bad, 'problem')}, {_counted(warned, 'warning')}.")
+        print(f"\n{_counted(bad, 'problem')}, {_counted(warned, 'warning')}.".replace(", No", ", no"))
     return int(bad > 0)
 
 
@@ -341,13 +341,17 @@ async def check_slack(settings: Settings, policies: PolicySet | None) -> AsyncGe
     except ConfigError as error:
         yield problem("slack", str(error), "Put the tokens into .env; docs/slack.md says where they are.")
         return
-    yield await _incoming(settings, tokens)
     async with open_web(tokens.bot, settings.slack_api_url) as web:
         try:
             me = await web.identity()
         except ConfigError as error:
+            if isinstance(error.__cause__, SlackFailed) and error.__cause__.may_have_happened:
+                yield problem("slack", str(error), "Behind a proxy, set HTTPS_PROXY.")
+                return
             yield problem("slack", str(error), "Put the right token into .env as SLACK_BOT_TOKEN.")
+            yield await _incoming(settings, tokens)
             return
+        yield await _incoming(settings, tokens)
         yield ok("slack", f"the bot is in {me.url}")
         yield await _scopes(web)
         if policies is not None:

@@ -112,6 +112,15 @@ async def test_a_wrong_bot_token_is_a_problem_and_nothing_else_is_asked_of_slack
     assert "xoxb-playground-wrong" not in str(checks)
 
 
+async def test_a_slack_that_cannot_be_reached_is_told_once_and_no_token_is_blamed(tmp_path: Path) -> None:
+    policy_file(tmp_path)
+    async with Workspace.open() as slack:
+        checks = await examined(tmp_path, slack, SLACK_API_URL="http://127.0.0.1:1/api/")
+    found = only_problem(checks)
+    assert found.said.startswith("Slack could not be reached")
+    assert "proxy" in found.fix
+
+
 async def test_a_wrong_app_token_is_a_problem(tmp_path: Path) -> None:
     policy_file(tmp_path)
     async with Workspace.open() as slack:
@@ -321,6 +330,7 @@ def test_the_command_fails_if_there_is_a_problem(terminal: Terminal) -> None:
     assert terminal.code == 1
     assert shown.startswith("problem  settings   the working directory")
     assert "Fix: Create it" in shown
+    assert "\n1 problem, " in shown
 
 
 def test_settings_that_do_not_fit_are_a_problem_too(terminal: Terminal) -> None:
